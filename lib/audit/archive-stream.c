@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * libarchive, held to the one form that ours have: zstd around a tar, these members in this order,
- * each a plain file with nothing that could be said in another way
+ * libarchive accepts many formats; this file accepts only the one form that the log writes: a tar
+ * in one zstd frame, its members in a fixed order, each a regular file without any optional
+ * metadata
  */
 
 #include "audit/archive.h"
@@ -16,7 +17,7 @@
 
 #include <sbx/error.h>
 
-/* ---- the frame ---- */
+/* ---- the zstd frame (RFC 8878) ---- */
 
 #define WINDOW_SIZE 4096
 #define MAGIC_SIZE 4
@@ -24,10 +25,10 @@
 #define IS_SINGLE_SEGMENT 0x20
 #define BLOCK_HEADER_SIZE 3
 #define BLOCK_RLE 1
-#define BLOCK_SIZE_MAX (128 * 1024) /* of what is packed, and of what it becomes */
+#define BLOCK_SIZE_MAX (128 * 1024) /* maximum size of a block, compressed and uncompressed */
 #define CHECKSUM_SIZE 4
 
-/* A part of the file, so that a row of blocks with nothing in them is not a read for each. */
+/* A buffered part of the file, so that scanning many small blocks does not cost a pread() each. */
 struct window {
 	int fd;
 	uint64_t at;
@@ -35,7 +36,7 @@ struct window {
 	uint8_t bytes[WINDOW_SIZE];
 };
 
-/* 1, or 0 where the file ends before. */
+/* 1, or 0 if the file ends before @at + @n. */
 static int read_at(struct window *window, uint64_t at, uint8_t *bytes, size_t n)
 {
 	ssize_t got;
@@ -55,7 +56,8 @@ static int read_at(struct window *window, uint64_t at, uint8_t *bytes, size_t n)
 	return 1;
 }
 
-/* The bytes behind the magic number up to the first block, from the first of them. */
+/* Size of the frame header after the magic number, up to the first block. @descriptor is its first
+ * byte. */
 static uint64_t header_size(uint8_t descriptor)
 {
 	static const uint8_t dictionary_sizes[] = { 0, 1, 2, 4 };
@@ -66,13 +68,13 @@ static uint64_t header_size(uint8_t descriptor)
 	return size + (descriptor >> 6 == 0 ? is_single : content_sizes[descriptor >> 6]);
 }
 
-/* Where a frame that begins with this descriptor ends: 1, 0 where it has no end. */
+/* Finds the end of a frame that begins with this descriptor: 1, or 0 if the file ends before it. */
 static int find_end(struct window *window, uint8_t descriptor, uint64_t *ret)
 {
 	uint8_t header[BLOCK_HEADER_SIZE] = { 0 };
 	uint64_t at = MAGIC_SIZE + header_size(descriptor);
 
-	/* The lowest bit says that no block comes behind. */
+	/* The lowest bit of a block header marks the last block. */
 	while ((header[0] & 1) == 0) {
 		int r = read_at(window, at, header, sizeof(header));
 		uint64_t size;
@@ -80,8 +82,8 @@ static int find_end(struct window *window, uint8_t descriptor, uint64_t *ret)
 		if (r <= 0)
 			return r;
 		size = (uint64_t)(header[0] >> 3 | header[1] << 5 | header[2] << 13);
-		/* Only a hole has empty blocks one behind the other; and none is larger than this.
-		 */
+		/* A hole in a sparse file reads as endless empty blocks: refuse them, and oversized
+		 * ones. */
 		if ((size == 0 && (header[0] & 1) == 0) || size > BLOCK_SIZE_MAX)
 			return 0;
 		at += sizeof(header) + ((header[0] >> 1 & 3) == BLOCK_RLE ? 1 : size);
@@ -141,7 +143,8 @@ int archive_fail_format(struct sbx_error *err, const char *name, const char *why
 			    "keep the file, and replace it with a copy of the archive");
 }
 
-/* The errno is what the file system said; libarchive's own errors are about what it reads. */
+/* archive_errno() is ENOMEM or EIO if a system call failed; any other error means that the file is
+ * not a valid archive. */
 static int fail_tar(struct stream *stream, struct sbx_error *err)
 {
 	const char *why = archive_error_string(stream->tar);
@@ -206,7 +209,8 @@ int stream_open(int fd, uint64_t n_packed, const char *name, size_t size, struct
 	stream->n_packed = n_packed;
 	stream->name = name;
 	stream->size = size;
-	/* ARCHIVE_WARN: it would run a program for that. */
+	/* ARCHIVE_WARN means that libarchive would run an external zstd program: refuse that,
+	 * too. */
 	if (archive_read_support_filter_zstd(stream->tar) != ARCHIVE_OK ||
 	    archive_read_support_format_tar(stream->tar) != ARCHIVE_OK)
 		return archive_fail(err, -ENOTSUP, name, "libarchive cannot read zstd",
@@ -219,7 +223,7 @@ int stream_open(int fd, uint64_t n_packed, const char *name, size_t size, struct
 
 /* ---- members ---- */
 
-/* Why the log has not written this member, or NULL. */
+/* The reason why the log cannot have written this member, or NULL. */
 static const char *why_not(struct stream *stream, struct archive_entry *entry, uint64_t max)
 {
 	const char *path = archive_entry_pathname(entry);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Reading an archive: its rows and its notes, each with a stream of its own through the file, so
- * that a verifier has both side by side without keeping either
+ * Reading an archive: records and notes each through their own stream over the same file, so that a
+ * verifier can read both side by side without keeping either in memory
  *
  * A decompression bomb would make the reader unpack for ever. zstd cannot compress a hash or a
- * signature, so a file of N bytes holds at most N / 32 records and N / 64 notes: numbers in
- * segment.json above that are refused before anything is unpacked. A file that is not one zstd
- * frame to its last byte is refused too: libarchive looks for a next frame, and would read a sparse
- * file to its end.
+ * signature, so a file of N bytes holds at most N / 32 records and N / 64 notes: larger numbers in
+ * segment.json are refused before anything is unpacked. A file that has anything after its one zstd
+ * frame is refused too: libarchive looks for another frame, and would read a sparse file to its
+ * end.
  */
 
 #include "audit/archive.h"
@@ -33,7 +33,7 @@
 #include "base/path.h"
 #include "base/text.h"
 
-/* {"seq":9223372036854775807,"hash":"44 characters","record": ... }, and a newline */
+/* {"seq":9223372036854775807,"hash":"44 characters","record": ... } and a newline */
 #define ARCHIVE_LINE_MAX (ENTRY_BYTES_MAX + 128)
 
 #define HASH_TEXT_SIZE 44
@@ -45,10 +45,10 @@ struct audit_archive {
 	uint64_t n_bytes;
 	char name[SEGMENT_FILE_SIZE * 4];
 	struct segment_about about;
-	struct stream *notes; /* NULL: not begun */
-	uint64_t note_size;   /* of the note at its begin */
-	size_t n_note;	      /* 0: none was read there */
-	uint64_t passed_size; /* of the notes before it the last */
+	struct stream *notes; /* NULL: not opened yet */
+	uint64_t note_size;   /* log size in the note at the stream's position */
+	size_t n_note;	      /* that note's length; 0: not read yet */
+	uint64_t passed_size; /* log size in the note before it */
 };
 
 /* ---- open ---- */
@@ -136,7 +136,7 @@ int audit_archive_open(int directory, const char *name, struct audit_archive **r
 
 /* ---- notes ---- */
 
-/* A new stream whose next byte is the first of the checkpoints. */
+/* Opens a stream that is positioned at the first byte of the checkpoints. */
 static int open_at_notes(struct audit_archive *archive, size_t size, struct stream **ret,
 			 struct sbx_error *err)
 {
@@ -164,7 +164,7 @@ static int begin_notes(struct audit_archive *archive, struct sbx_error *err)
 	return open_at_notes(archive, NOTES_BUFFER_SIZE, &archive->notes, err);
 }
 
-/* 0 where the note is no checkpoint. */
+/* The log size that the note signs; 0 if it is not a checkpoint. */
 static uint64_t size_of(const char *note, size_t n)
 {
 	struct audit_checkpoint checkpoint;
@@ -172,14 +172,14 @@ static uint64_t size_of(const char *note, size_t n)
 	return checkpoint_peek(note, n, &checkpoint) < 0 ? 0 : checkpoint.size;
 }
 
-/* The length of the note at the stream's begin; 0 where there is none. */
+/* Length of the note at the stream's position; 0 if there is not a whole one. */
 static size_t note_length(const struct stream *stream)
 {
 	return notes_next(stream->bytes + stream->begin, stream->end - stream->begin,
 			  stream->left == 0);
 }
 
-/* 1 with the next note at the stream's begin, or 0 behind the last. */
+/* Reads the next note to the stream's position: 1, or 0 after the last one. */
 static int next_note(struct audit_archive *archive, struct sbx_error *err)
 {
 	struct stream *stream = archive->notes;
@@ -234,7 +234,7 @@ int audit_archive_each_checkpoint(struct audit_archive *archive, uint64_t from_s
 
 #define ARCHIVE_LINE_END "}\n"
 
-/* The begin of a record's line. */
+/* Adds what a record's line begins with. */
 static void add_line_begin(struct text *out, uint64_t seq, const struct audit_hash *hash)
 {
 	text_addf(out, "{\"seq\":%" PRIu64 ",\"hash\":\"", seq);
@@ -245,7 +245,7 @@ static void add_line_begin(struct text *out, uint64_t seq, const struct audit_ha
 struct rows {
 	struct audit_archive *archive;
 	struct stream *stream;
-	struct text expected; /* what a line begins with */
+	struct text expected; /* what the current line must begin with */
 	uint64_t from, to;
 	store_visit visit;
 	void *userdata;
@@ -259,7 +259,8 @@ static int fail_line(const struct rows *rows, uint64_t seq, const char *why, str
 	return archive_fail_format(err, rows->archive->name, text);
 }
 
-/* The line without its end. The hash is read generously, and the line's begin is written again. */
+/* @line is without its newline. The hash is taken by its place; then the start of the line is
+ * written again and must be identical. */
 static int take_line(struct rows *rows, uint64_t seq, const char *line, size_t n,
 		     struct sbx_error *err)
 {
@@ -390,9 +391,9 @@ int audit_archive_digest(struct audit_archive *archive, struct audit_hash *ret,
 /* ---- write ---- */
 
 /*
- * Writing an archive: twice through what it is made of, because a tar says how long a member is
- * before the member. Nothing of the machine or the hour is in it, so the same records give the same
- * tar.
+ * Writing an archive needs two passes over the source, because a tar header gives the member's size
+ * before its content. The archive contains no host name, user or current time, so the same records
+ * give the same tar.
  */
 
 #define FLUSH_BYTES (64 * 1024)
@@ -403,9 +404,9 @@ struct writer {
 	const char *name;
 	const struct archive_source *source;
 	struct text out;
-	uint64_t next; /* number of the record that has to come */
+	uint64_t next; /* number of the next record */
 	uint64_t n_notes;
-	uint64_t n_records; /* bytes of each member */
+	uint64_t n_records; /* size of each member in bytes */
 	bool is_measuring;
 };
 
@@ -538,7 +539,7 @@ static int begin_member(struct writer *writer, enum archive_member member, uint6
 	return archive_write_header(writer->tar, entry) == ARCHIVE_OK ? 0 : fail_tar(writer, err);
 }
 
-/* @put may be NULL: what is in writer->out already is all of it. */
+/* @put may be NULL: then writer->out already holds the whole member. */
 static int put_member(struct writer *writer, enum archive_member member, uint64_t n_bytes,
 		      int (*put)(struct writer *writer, struct sbx_error *err),
 		      struct sbx_error *err)
@@ -572,7 +573,8 @@ static int begin_tar(struct writer *writer, int fd, struct sbx_error *err)
 {
 	struct archive *tar = writer->tar;
 
-	/* ARCHIVE_WARN: it would run a program for that. */
+	/* ARCHIVE_WARN means that libarchive would run an external zstd program: refuse that,
+	 * too. */
 	if (archive_write_add_filter_zstd(tar) != ARCHIVE_OK ||
 	    archive_write_set_filter_option(tar, "zstd", "compression-level", LEVEL) !=
 		    ARCHIVE_OK ||

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One step of the chain, and the record that it starts with
+ * One step of the hash chain, and the genesis record
  *
- * The genesis record is a function of its five facts. Reading it takes them out generously, writes
+ * The genesis record is a function of its five values. The reader extracts these leniently, writes
  * the record again and compares: only the exact bytes are accepted, without a second definition of
- * what they are.
+ * the format.
  */
 
 #define OPENSSL_SUPPRESS_DEPRECATED
@@ -77,7 +77,7 @@ void audit_hash_add_hex(struct text *out, const struct audit_hash *hash)
 		text_addf(out, "%02x", hash->bytes[i]);
 }
 
-/* ---- the chain, and the record that it starts with ---- */
+/* ---- the chain and the genesis record ---- */
 
 #define TAG_SIZE (sizeof(AUDIT_CHAIN_TAG) - 1)
 #define HEADER_SIZE (TAG_SIZE + 8 + AUDIT_HASH_SIZE + 4)
@@ -112,7 +112,7 @@ int chain_next(struct hasher *hasher, uint64_t seq, const struct audit_hash *pre
 	return hasher_digest(hasher, parts, N_ELEMENTS(parts), ret);
 }
 
-/* Hexadecimal digits, lower case, and hyphens where the kernel's form of an id has them. */
+/* Checks for lower-case hexadecimal digits, with hyphens where the kernel's boot_id has them. */
 static bool is_id(const char *id, bool has_hyphens)
 {
 	size_t n = strlen(id);
@@ -256,11 +256,11 @@ int chain_parse_genesis(const void *bytes, size_t n_bytes, struct chain_genesis 
 	return r;
 }
 
-/* ---- what stays of a deleted archive ---- */
+/* ---- stubs of deleted archives ---- */
 
 /*
- * A stub is read by writing it again: its values are taken out where they are, and what they give
- * must be what was read
+ * A stub is read by writing it again: the reader extracts the values leniently, and the record made
+ * from them must equal the record read.
  */
 
 #define HEAD "{\"version\":1,\"event\":\"" STUB_EVENT "\",\"tool\":\"sbx-audit\","
@@ -315,7 +315,8 @@ static int digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 0;
 }
 
-/* A character that is no digit gives another text when the value is written again. */
+/* Digits are not checked: any other character gives a different text when the value is written
+ * again. */
 static bool take_hex(const struct json_item *item, struct audit_hash *ret)
 {
 	if (item->n_bytes != 2 * sizeof(ret->bytes))
@@ -347,7 +348,7 @@ static bool take_member(size_t i, const struct json_item *item, struct audit_stu
 	return i == 5 ? take_hex(item, &stub->archive) : take_reason(item, &stub->reason);
 }
 
-/* The values in the order of their members; version, event and tool come before them. */
+/* Takes the values in the order of their members; version, event and tool come first. */
 static bool take_members(const void *body, size_t n_body, struct audit_stub *ret)
 {
 	struct json_scanner scanner;

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * The hash chain: every record names the one before it
+ * The hash chain: each record's hash covers the hash of the record before it
  *
  *   hash(0)   = SHA-256(tag, u64 0,   32 zero bytes, u32 length, bytes)
  *   hash(seq) = SHA-256(tag, u64 seq, hash(seq - 1), u32 length, bytes)
  *
- * over the exact bytes that are stored; the integers are big-endian. Every part has a fixed length
- * or one that is written before it, so that no two records have the same input.
+ * over the exact stored bytes; integers are big-endian. Every part has a fixed length or is
+ * preceded by its length, so no two records give the same input.
  */
 
 #include <stdbool.h>
@@ -36,7 +36,7 @@ struct hasher *hasher_free(struct hasher *hasher);
 void hasher_free_ptr(struct hasher **hasher);
 #define _cleanup_hasher_ _cleanup_(hasher_free_ptr)
 
-/* The digest of @n_parts parts, one behind the other. 0, or -EIO where libcrypto fails. */
+/* Digest of the concatenated @n_parts parts. 0, or -EIO if libcrypto fails. */
 int hasher_digest(struct hasher *hasher, const struct iovec *parts, size_t n_parts,
 		  struct audit_hash *ret);
 
@@ -46,15 +46,15 @@ void audit_hash_add_hex(struct text *out, const struct audit_hash *hash);
 /* ---- the chain ---- */
 
 #define AUDIT_CHAIN_TAG "sbx-audit/1"
-#define AUDIT_LOG_ID_SIZE 33  /* 128 random bits, in hexadecimal digits, and a NUL */
-#define AUDIT_BOOT_ID_SIZE 37 /* as the kernel prints it, or empty */
+#define AUDIT_LOG_ID_SIZE 33  /* 128 random bits as hexadecimal digits, and a NUL */
+#define AUDIT_BOOT_ID_SIZE 37 /* as in /proc/sys/kernel/random/boot_id, or empty */
 #define AUDIT_PUBLIC_KEY_SIZE 32
 
-/* @previous may be @ret. 0, or -EIO where libcrypto fails. */
+/* @previous may be @ret. 0, or -EIO if libcrypto fails. */
 int chain_next(struct hasher *hasher, uint64_t seq, const struct audit_hash *previous,
 	       const void *bytes, uint32_t n_bytes, struct audit_hash *ret);
 
-/* What record 0 says. The chain starts with it, so all that follows is bound to it. */
+/* The content of record 0. The chain starts with it, so it binds all later records to this log. */
 struct chain_genesis {
 	char log_id[AUDIT_LOG_ID_SIZE];
 	char boot_id[AUDIT_BOOT_ID_SIZE];
@@ -68,7 +68,7 @@ struct chain_genesis {
  *   {"version":1,"time":"2026-01-02T03:04:05.678901Z","boot":ID,"event":"log_created",
  *    "tool":"sbx-audit","format":"sbx-audit/1","log":ID,"key":BASE64}
  *
- * without the line break. 0, -EINVAL for what cannot be read again, or -ENOMEM.
+ * without the newline. 0, -EINVAL for values that chain_parse_genesis() would refuse, or -ENOMEM.
  */
 int chain_add_genesis(struct text *out, const struct chain_genesis *genesis);
 /* Reads exactly what chain_add_genesis() writes; everything else is -EBADMSG. */
@@ -78,18 +78,17 @@ int chain_parse_genesis(const void *bytes, size_t n_bytes, struct chain_genesis 
 /* ---- stubs ---- */
 
 /*
- * What stays of an archive that was deleted: a record of the log itself, signed before the file
- * went
+ * A stub replaces a deleted archive: a record of the log itself, signed before the file is deleted
  *
- * Stubs excuse missing records only where they cover them without a gap from record 0 on: the first
- * one begins with 0 and 32 zero bytes, each other with the number behind and the head of the one
- * before, and the last one joins the first segment that is there: its head is that segment's
- * previous, its root the root of that segment's frontier.
+ * Stubs excuse missing records only if they cover them without a gap from record 0 on: the first
+ * stub begins with 0 and 32 zero bytes; each later one begins with the number after, and the head
+ * of, the one before; and the last one joins the first segment that still exists: its head is that
+ * segment's previous, its root the root of that segment's frontier.
  *
- * Stubs are records, so they are in archives that are deleted one day. The stub of an archive that
- * holds stubs speaks for these, too: its first is 0, its previous zero bytes. So what excuses is
- * the row of stubs that begins with the last one whose first is 0; those before it may have lost
- * the ones that they joined.
+ * Stubs are records, so they too end up in archives that are deleted one day. The stub of an
+ * archive that holds stubs replaces these as well: its first is 0, its previous zero bytes. So the
+ * sequence that counts begins with the last stub whose first is 0; earlier stubs may have lost the
+ * ones that they joined.
  */
 
 #define STUB_EVENT "audit_archive_deleted"
@@ -101,11 +100,11 @@ enum stub_reason {
 };
 
 struct audit_stub {
-	uint64_t first; /* records first to last were in it */
+	uint64_t first; /* the archive held records first to last */
 	uint64_t last;
 	struct audit_hash previous; /* hash of the record before the first */
-	struct audit_hash head;	    /* of the last */
-	struct audit_hash root;	    /* of the tree of last + 1 records */
+	struct audit_hash head;	    /* hash of record last */
+	struct audit_hash root;	    /* root of the tree of last + 1 records */
 	struct audit_hash archive;  /* SHA-256 of the file */
 	enum stub_reason reason;
 };
@@ -116,10 +115,10 @@ struct audit_stub {
  *   "first":N,"last":N,"previous":BASE64,"head":BASE64,"root":BASE64,"archive_sha256":HEX,
  *   "reason":"age"
  *
- * -EINVAL for what stub_read() would refuse, or -ENOMEM.
+ * -EINVAL for values that stub_read() would refuse, or -ENOMEM.
  */
 int stub_add_members(struct text *out, const struct audit_stub *stub);
-/* Is the record of this event? Cheap, for every record. */
+/* Is the record a stub event? Cheap enough to be called for every record. */
 bool stub_is(const void *body, size_t n_body);
-/* Reads exactly what the log writes with these members; everything else is -EBADMSG. */
+/* Reads exactly the record that the log writes with these members; anything else is -EBADMSG. */
 int stub_read(const void *body, size_t n_body, struct audit_stub *ret, struct sbx_error *err);

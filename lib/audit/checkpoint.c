@@ -3,9 +3,9 @@
 /*
  * Checkpoints as text, and back
  *
- * The text is a row of lines, each with a name before its value; a table of them is read from
- * the top. Whatever was read is written again and must give the same bytes, so that numbers, base64
- * and line ends have one spelling without a rule for each.
+ * The text is a sequence of lines, each with a name before its value, in the order of one table.
+ * The parser writes each checkpoint again and compares the bytes, so that numbers, base64 and line
+ * ends have one spelling without a rule for each.
  */
 
 #include "audit/checkpoint.h"
@@ -83,7 +83,7 @@ int signature_verify(const uint8_t public_key[SIGNATURE_KEY_SIZE], const void *b
 /* ---- notes ---- */
 
 #define TYPE_ED25519 1
-/* The largest signature of another's that is still passed over: there are some of five thousand. */
+/* Upper bound for signatures of other keys, which are skipped: some have five thousand bytes. */
 #define SIGNATURE_BYTES_MAX 8192
 #define HEX_SIZE (2 * NOTE_KEY_HASH_SIZE)
 
@@ -157,7 +157,7 @@ void note_verifier_add(struct text *out, const struct note_verifier *verifier)
 	base64_add(out, key, sizeof(key));
 }
 
-/* Takes the name and the key; the hash in the middle must be what follows from them. */
+/* Parses the name and the key; the key hash between them must match both. */
 static int parse_verifier(struct hasher *hasher, const char *string, size_t n,
 			  struct note_verifier *ret)
 {
@@ -201,7 +201,7 @@ int note_verifier_parse(struct hasher *hasher, const char *string, size_t n,
 	return r;
 }
 
-/* UTF-8 without control characters, in lines, the last one ended. */
+/* UTF-8 without control characters other than newlines, and with a newline at the end. */
 static bool is_text(const char *text, size_t n)
 {
 	if (n == 0 || text[n - 1] != '\n')
@@ -238,7 +238,7 @@ int note_sign(struct text *out, const void *text, size_t n_text,
 	return text_status(out);
 }
 
-/* The parts of a note; text is what was signed. */
+/* The parts of a note; text is the signed part. */
 struct note {
 	const char *text;
 	size_t n_text;
@@ -264,8 +264,7 @@ bool note_is_signature(const char *line, size_t n)
 	       memcmp(line, NOTE_SIGNATURE, strlen(NOTE_SIGNATURE)) == 0;
 }
 
-/* One signature line without its newline: 1 where this key has made it, 0 where it is of another
- * key. */
+/* Checks a signature line (without its newline): 1 if this key made it, 0 if another key did. */
 static int check_line(const struct note *note, const char *line, size_t n,
 		      const struct note_verifier *verifier)
 {
@@ -352,7 +351,7 @@ int note_open(const void *bytes, size_t n_bytes, const struct note_verifier *ver
 
 /* ---- checkpoints ---- */
 
-/* A line's value, without its newline. */
+/* The value in a line, without the newline. */
 struct value {
 	const char *bytes;
 	size_t n;
@@ -438,7 +437,7 @@ static const struct {
 
 #define N_LINES_LEAST (N_ELEMENTS(lines) - 1)
 
-/* How many lines there were and all of them right, or 0. */
+/* The number of lines taken; 0 if any of them is malformed. */
 static size_t take_lines(const char *bytes, size_t n_bytes, struct audit_checkpoint *ret)
 {
 	const char *at = bytes, *end = bytes + n_bytes;
@@ -586,13 +585,12 @@ int checkpoint_open(const void *bytes, size_t n_bytes, const struct note_verifie
 	return 0;
 }
 
-/* ---- one after the other ---- */
+/* ---- sequences of checkpoints ---- */
 
 /*
- * One checkpoint after the other. An attacker with today's private key signs any text with it, but
- * cannot sign for an epoch whose key was erased. So the key that a checkpoint must be signed with
- * is never looked up by the epoch that the checkpoint claims: it follows from the checkpoints
- * before it.
+ * An attacker with today's private key can sign any text with it, but cannot sign for an epoch
+ * whose key was erased. So never look up the key by the epoch that a checkpoint claims: the key
+ * that must have signed it follows from the checkpoints before.
  */
 
 void trail_begin(struct audit_trail *trail, const struct note_verifier *verifier, uint64_t epoch)
@@ -600,7 +598,7 @@ void trail_begin(struct audit_trail *trail, const struct note_verifier *verifier
 	*trail = (struct audit_trail){ .verifier = *verifier, .epoch = epoch };
 }
 
-/* Why @next cannot come after what was followed, or NULL. */
+/* The reason why @next cannot follow the last checkpoint of the trail, or NULL. */
 static const char *why_not(const struct audit_trail *trail, const struct audit_checkpoint *next)
 {
 	const struct audit_checkpoint *last = &trail->last;

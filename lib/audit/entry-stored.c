@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a record says
+ * The one parser of records
  *
- * There is one reader of records. It goes over the members once, and remembers the first value of
- * every name that has a meaning; event, time and columns are then taken from those. Records of
- * different tools say the same under different names, so a column has several sources; the first
- * that is there counts. Compact text, as every program writes it, is fast because
- * json_next_member() and json_skip() are; nothing here knows the difference.
+ * It reads the members once and remembers the first value of every name that has a meaning; then it
+ * takes event, time and columns from those. Different tools use different names for the same fact,
+ * so a column has several sources, of which the first present one is used. Compact text, as every
+ * tool writes it, is fast because json_next_member() and json_skip() are; nothing here depends on
+ * it.
  */
 
 #include "audit/entry.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@
 #include "base/json.h"
 
 #define USEC_PER_SEC 1000000u
-#define TIME_MSEC_MAX UINT64_C(253402300799999) /* the year 9999 ends */
+#define TIME_MSEC_MAX UINT64_C(253402300799999) /* the end of the year 9999 */
 #define TIME_SIZE (ENTRY_MINUTE_SIZE + sizeof(":00.000000Z") - 1)
 
 static const char *const known_names[N_KNOWN] = {
@@ -62,7 +63,7 @@ struct known_range {
 	uint8_t end;
 };
 
-/* Which members have a name of this length. */
+/* Known member names by length: range of enum entry_known. */
 static const struct known_range known_of_length[] = {
 	[2] = { KNOWN_OP, KNOWN_TIME },
 	[4] = { KNOWN_TIME, KNOWN_EVENT },
@@ -79,8 +80,8 @@ static const struct known_range known_of_length[] = {
 	[16] = { KNOWN_POLICY_RULE_NAME, KNOWN_INPUT_OP },
 };
 
-/* Which names have a meaning inside of which members, where these are an object, or an array with
- * an object in its first place; and in the record itself. */
+/* Known names inside a member that is an object, or an array whose first element is an object; and
+ * those in the record itself. */
 static const struct inside {
 	enum json_kind kind;
 	struct known_range names;
@@ -91,7 +92,8 @@ static const struct inside {
 	[KNOWN_CALLER] = { JSON_OBJECT_BEGIN, { KNOWN_CALLER_NAME, KNOWN_RULES_NAME } },
 };
 
-/* For each column in the order in which they count; @member is what a message calls it. */
+/* The sources of each column, the preferred ones first; @member is the member's name in
+ * messages. */
 static const struct source {
 	enum entry_column column;
 	enum entry_known known;
@@ -115,7 +117,7 @@ static const struct source {
 	{ ENTRY_CALLER, KNOWN_TOOL, KNOWN_TOOL },
 };
 
-/* Decisions in the words of programs that ask, and in the policy's. */
+/* Words for decisions in records, and the policy's word for each, which the column has. */
 static const struct {
 	const char *said;
 	const char *column;
@@ -242,7 +244,7 @@ static bool is_text(const struct entry_text *text, const char *bytes, size_t n_b
 	return text->n_bytes == n_bytes && memcmp(text->bytes, bytes, n_bytes) == 0;
 }
 
-/* N_KNOWN: it has no meaning. */
+/* N_KNOWN if the name has no meaning. */
 static enum entry_known find_member_name(const struct entry_text *name)
 {
 	struct known_range range;
@@ -265,7 +267,7 @@ static enum entry_known find_inner_name(enum entry_known within, const struct js
 	return N_KNOWN;
 }
 
-/* The first of a name counts. */
+/* If a name occurs twice, the first value is used. */
 static void note_value(struct audit_entry *entry, enum entry_known known,
 		       const struct json_item *value)
 {
@@ -275,7 +277,7 @@ static void note_value(struct audit_entry *entry, enum entry_known known,
 	entry->known[known] = keep_item(value, entry->base);
 }
 
-/* Two names of one bit are compared later, and mostly there are none. */
+/* Sets a bit for a hash of the name: only if two names share a bit are they compared later. */
 static void note_other_name(struct audit_entry *entry, const struct entry_text *name)
 {
 	unsigned mix = (unsigned)name->n_bytes * 7;
@@ -289,9 +291,9 @@ static void note_other_name(struct audit_entry *entry, const struct entry_text *
 	entry->seen_names |= bit;
 }
 
-/* ---- what is inside of a member ---- */
+/* ---- members of members ---- */
 
-/* These return 0 or json_next()'s error. */
+/* These functions return 0 or json_next()'s error. */
 
 static int read_inner_object(struct audit_entry *entry, struct json_scanner *scanner,
 			     enum entry_known within)
@@ -386,7 +388,7 @@ static int take_member(struct audit_entry *entry, struct json_scanner *scanner,
 	member->value = (uint32_t)value->offset;
 	member->n_value = (uint32_t)(scanner->at - value->offset);
 	entry->n_members++;
-	/* Two quotes, a colon, and a comma or the brace. */
+	/* 4: two quotes, a colon, and a comma or the brace. */
 	entry->n_compact += member->name.n_bytes + member->n_value + 4;
 	return 0;
 }
@@ -427,7 +429,7 @@ int entry_split(struct audit_entry *entry, const char *bytes, size_t n_bytes, st
 	entry->end = scanner.at;
 	if (r < 0)
 		return fail_json(&scanner, r, err);
-	/* Only white space may come after the object. */
+	/* Only white space may follow the object. */
 	r = json_next(&scanner, &value);
 	return r < 0 ? fail_json(&scanner, r, err) : 0;
 }
@@ -450,13 +452,15 @@ bool entry_has_member(const struct audit_entry *entry, const char *name)
 
 /* ---- event and time ---- */
 
-/* In the record's bytes, or decoded. There is memory for all of them from the start, because it
- * must not move: a decoded text is never longer than it is written. */
+/* Returns a text in the record's bytes or, if it is escaped, decoded in entry->values. That buffer
+ * must not move, so its memory is allocated up front: decoded text is never longer than escaped
+ * text. */
 static int decode_value(struct audit_entry *entry, const struct entry_item *item,
 			struct entry_text *ret, struct sbx_error *err)
 {
 	const struct json_item string = item_of(entry, item);
 	size_t at = entry->values.len;
+	const char *before = entry->values.data;
 
 	if (!item->is_escaped) {
 		*ret = (struct entry_text){ string.bytes, string.n_bytes };
@@ -470,11 +474,12 @@ static int decode_value(struct audit_entry *entry, const struct entry_item *item
 		return entry_fail_pair(err);
 	if (text_status(&entry->values) < 0)
 		return entry_fail_memory(err);
+	assert(at == 0 || entry->values.data == before);
 	*ret = (struct entry_text){ entry->values.data + at, entry->values.len - at };
 	return 0;
 }
 
-/* Most records are of the same event as the one before. */
+/* Fast path: most records have the same event as the one before. */
 static int read_event(struct audit_entry *entry, struct sbx_error *err)
 {
 	enum entry_known known =
@@ -503,7 +508,8 @@ static unsigned digit(char c)
 	return (unsigned)(unsigned char)c - '0';
 }
 
-/* The minute changes seldom, and a calendar is slow. False for everything but "...:SS.dddddd". */
+/* Fast path: the minute rarely changes, and converting a date is slow. False for anything but
+ * "...:SS.dddddd". */
 static bool read_usual_time(struct audit_entry *entry, const char *bytes, size_t n_bytes)
 {
 	const char *at = bytes + ENTRY_MINUTE_SIZE;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * From a line to what is stored
+ * From a caller's line to the stored record
  *
- * A line is written again member by member: a value is copied as it is unless it contains a
- * secret, or is a summary that is too long. Event, time and columns are then read from what was
- * written. So they are what readers will find, and no message about them can show a secret. Nearly
- * every line is already as it would be written, and is copied whole.
+ * The line is written again member by member: a value is copied verbatim unless it contains a
+ * secret or is a summary that is too long. Event, time and columns are then read from the written
+ * bytes: they are what readers will find, and no error message about them can show a secret. Nearly
+ * every line is already in the form in which it would be written, and is copied whole.
  */
 
 #include "audit/entry.h"
@@ -76,7 +76,7 @@ const struct audit_event *event_of(const char *name, size_t n_bytes)
 	return NULL;
 }
 
-/* A line cannot be of one of the log's own events, so these are not suggested. */
+/* A caller's line cannot have one of the log's own events, so these are not suggested. */
 static const char *name_at(const void *list, size_t i)
 {
 	size_t n = 0;
@@ -92,14 +92,14 @@ static const char *any_name_at(const void *list, size_t i)
 	return i < N_ELEMENTS(events) ? events[i].name : NULL;
 }
 
-/* The one that was meant, or NULL. */
+/* Returns the event that was probably meant, or NULL. */
 static const char *tell_unknown(const char *name, size_t n_bytes, struct suggest_words words,
 				struct sbx_error *err)
 {
 	char shown[NAME_SHOWN_MAX + 1];
 	const char *near;
 
-	/* As it is: what prints the error makes it visible, and would escape an escape again. */
+	/* Do not escape the name here: the printer of the error escapes it. */
 	(void)snprintf(shown, sizeof(shown), "%.*s",
 		       (int)(n_bytes < NAME_SHOWN_MAX ? n_bytes : NAME_SHOWN_MAX), name);
 	near = suggest(shown, words);
@@ -123,7 +123,7 @@ int event_unknown(const char *name, size_t n_bytes, struct sbx_error *err)
 	return -EINVAL;
 }
 
-/* All of them are too many for an error. */
+/* There are too many events to list them all in an error. */
 int event_unknown_in_log(const char *name, size_t n_bytes, struct sbx_error *err)
 {
 	if (!tell_unknown(name, n_bytes, (struct suggest_words){ .word = any_name_at }, err))
@@ -135,7 +135,7 @@ int event_unknown_in_log(const char *name, size_t n_bytes, struct sbx_error *err
 #define COMMITMENT "commitment"
 #define WRITER "writer"
 
-/* ---- what the line must not have ---- */
+/* ---- forbidden in a line ---- */
 
 static bool has_twice(const struct audit_entry *entry)
 {
@@ -164,7 +164,7 @@ static int check_names(struct audit_entry *entry, struct sbx_error *err)
 	return 0;
 }
 
-/* A commitment is written under the member's name, so the name cannot be changed. */
+/* A commitment is stored under the member's name, so a secret cannot be cut out of a name. */
 static int check_clean_names(struct audit_entry *entry, const struct redactor *redactor,
 			     struct sbx_error *err)
 {
@@ -181,7 +181,7 @@ static int check_clean_names(struct audit_entry *entry, const struct redactor *r
 	return 0;
 }
 
-/* ---- the object, again ---- */
+/* ---- writing the object again ---- */
 
 static struct entry_text raw_name(const struct audit_entry *entry,
 				  const struct entry_member *member)
@@ -194,7 +194,7 @@ static bool is_summary(const struct entry_member *member)
 	return member->known == KNOWN_INPUT_SUMMARY || member->known == KNOWN_OUTPUT_SUMMARY;
 }
 
-/* The bytes of the first @n_max characters. */
+/* Number of bytes of the first @n_max characters. */
 static size_t first_characters(const struct entry_text *text, size_t n_max)
 {
 	size_t at = 0, n;
@@ -207,7 +207,7 @@ static size_t first_characters(const struct entry_text *text, size_t n_max)
 	return at;
 }
 
-/* Cuts the text in *@value, which may be in entry->piece; what is left is in entry->piece then. */
+/* Shortens the text in *@value, which may be in entry->piece; afterwards it is there. */
 static int cut_summary(struct audit_entry *entry, struct entry_text *value, struct sbx_error *err)
 {
 	struct json_scanner scanner;
@@ -249,8 +249,7 @@ static int keep_original(struct audit_entry *entry, const struct entry_member *m
 	return 0;
 }
 
-/* Between strings there may be line breaks, and a record is one line. Inside strings there are
- * none. */
+/* A record is one line: drop the line breaks, which JSON allows only outside of strings. */
 static void add_on_one_line(struct text *out, const char *bytes, size_t n_bytes)
 {
 	size_t at = out->len;
@@ -264,7 +263,7 @@ static void add_on_one_line(struct text *out, const char *bytes, size_t n_bytes)
 			out->data[at] = ' ';
 }
 
-/* Takes the secrets out of *@value; what is left is in entry->piece then. */
+/* Cuts the secrets out of *@value; afterwards it is in entry->piece. */
 static int clean_value(struct audit_entry *entry, const struct redactor *redactor,
 		       const struct entry_member *member, struct entry_text *value,
 		       struct sbx_error *err)
@@ -325,7 +324,7 @@ static int add_commitments(struct audit_entry *entry, struct hasher *hasher, str
 	return 0;
 }
 
-/* Most records are of the same writer as the one before. */
+/* Fast path: most records have the same writer as the one before. */
 static const struct text *writer_of(struct audit_entry *entry, const struct entry_options *options)
 {
 	struct text *writer = &entry->writer;
@@ -334,7 +333,7 @@ static const struct text *writer_of(struct audit_entry *entry, const struct entr
 	    options->pid != entry->writer_pid || options->confined != entry->writer_confined) {
 		text_reset(writer);
 		text_addf(writer, "\"" WRITER "\":{\"uid\":%u", options->uid);
-		/* A file has an owner, and tells nothing of the process. */
+		/* A spooled file has an owner, but no pid. */
 		if (options->pid > 0)
 			text_addf(writer, ",\"pid\":%d", options->pid);
 		if (options->confined)
@@ -397,7 +396,7 @@ static int write_body(struct audit_entry *entry, const struct entry_options *opt
 	return 0;
 }
 
-/* ---- lines that are copied whole ---- */
+/* ---- lines copied whole ---- */
 
 static bool is_short(const struct audit_entry *entry, enum entry_known known)
 {
@@ -405,8 +404,8 @@ static bool is_short(const struct audit_entry *entry, enum entry_known known)
 	       entry->known[known].n_bytes + 2 <= ENTRY_SUMMARY_MAX;
 }
 
-/* Is the object already what would be written? Then it is copied, and its members lie where they
- * lay. Nothing in it is escaped, so no name is decoded. */
+/* Would the object be written exactly as it is? Then copy it: the members keep their offsets, and
+ * since nothing is escaped no name needs decoding. */
 static bool can_stand(const struct audit_entry *entry, const struct entry_options *options,
 		      const char *line)
 {
@@ -432,7 +431,7 @@ static int copy_body(struct audit_entry *entry, const struct entry_options *opti
 	return entry_read_members(entry, err);
 }
 
-/* The members anew, from what was written. */
+/* Writes the body and splits it into members again. */
 static int write_again(struct audit_entry *entry, const struct entry_options *options,
 		       bool is_suspect, struct sbx_error *err)
 {
@@ -441,7 +440,7 @@ static int write_again(struct audit_entry *entry, const struct entry_options *op
 	return r < 0 ? r : entry_read_stored(entry, entry->body.data, entry->body.len, err);
 }
 
-/* ---- what the record must have ---- */
+/* ---- required members ---- */
 
 static int check_event(const struct audit_entry *entry, const struct entry_options *options,
 		       struct sbx_error *err)
@@ -481,7 +480,8 @@ int entry_read(struct audit_entry *entry, const struct entry_options *options, c
 	r = check_names(entry, err);
 	if (r < 0)
 		return r;
-	/* An escape can spell any character of a secret. */
+	/* An escape can spell any character of a secret, so a line with a backslash is always
+	 * searched. */
 	is_suspect = memchr(line, '\\', n_bytes) != NULL ||
 		     redactor_suspects(options->redactor, line, n_bytes);
 	r = is_suspect ? check_clean_names(entry, options->redactor, err) : 0;

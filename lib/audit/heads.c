@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Where heads go
+ * Publishing heads
  *
- * There is one head, the newest, and two places that it may still be due at. A place that cannot
- * take it now (a second is not over, the journal's queue is full, the command still runs) gets
- * whatever is the newest when it can. The command reads the note from a memfd, so it cannot make
- * the log wait by not reading, and is killed with all its process group when it takes too long.
+ * Only the newest head is kept, and for each of two destinations whether it is still due there. A
+ * destination that cannot take it now (less than a second has passed, the journal's queue is full,
+ * the command still runs) later gets the newest head of that moment. The command reads the note
+ * from a memfd, so it cannot block the log by not reading; if it runs too long, its process group
+ * is killed.
  */
 
 #include "audit/heads.h"
@@ -40,8 +41,8 @@
 /* ---- the command ---- */
 
 struct head_command {
-	pid_t pid; /* not waited for yet, so no other process has this number */
-	int pidfd; /* readable when it has ended; -EBADF: none runs */
+	pid_t pid; /* not reaped yet, so the pid cannot have been reused */
+	int pidfd; /* readable once it has exited; -EBADF: none runs */
 };
 
 #define HEAD_COMMAND_INIT                                                                          \
@@ -62,7 +63,7 @@ static int fd_of(const void *bytes, size_t n_bytes)
 static int spawn(const char *command, int stdin_fd, pid_t *ret)
 {
 	const char *const argv[] = { "/bin/sh", "-c", command, NULL };
-	/* Its output is for people; the tool's own stdout is data. */
+	/* The command's output is diagnostics; the tool's own stdout is data. */
 	const struct start start = { .argv = argv,
 				     .environment = (const char *const *)environ,
 				     .stdin_fd = stdin_fd,
@@ -71,13 +72,13 @@ static int spawn(const char *command, int stdin_fd, pid_t *ret)
 	return start_program(&start, ret);
 }
 
-/* All that it has started and that stayed in its group. */
+/* Kills the command and all its descendants that stayed in its process group. */
 static void head_command_kill(const struct head_command *command)
 {
 	(void)kill(-command->pid, SIGKILL);
 }
 
-/* /bin/sh -c @command, in a process group of its own; its stdout is the tool's stderr. */
+/* Starts /bin/sh -c @command in a new process group, with stdout on the tool's stderr. */
 static int head_command_start(struct head_command *ret, const char *command, const void *bytes,
 			      size_t n_bytes)
 {
@@ -103,8 +104,8 @@ static int head_command_has_ended(struct head_command *command, int *ret_status)
 
 	if (pid == 0)
 		return 0;
-	/* SIGCHLD is ignored (inherited): the kernel has reaped the child, and its status is lost.
-	 */
+	/* If SIGCHLD is ignored (inherited), the kernel has reaped the child, and its status is
+	 * lost. */
 	if (pid < 0)
 		*ret_status = W_EXITCODE(127, 0);
 	(void)close(take_fd(&command->pidfd));
@@ -129,7 +130,7 @@ static void head_command_deinit(struct head_command *command)
 struct place {
 	bool is_due;
 	uint64_t not_before_usec;
-	char problem[PROBLEM_SIZE]; /* "" once it has worked again */
+	char problem[PROBLEM_SIZE]; /* "" once it works again */
 };
 
 struct heads {
@@ -137,16 +138,16 @@ struct heads {
 	char *witness_command;
 	struct sockaddr_un journal_address;
 	uint64_t witness_usec;
-	/* the newest */
+	/* the newest head */
 	struct text origin, note;
 	uint64_t size;
 	struct audit_hash root;
 	struct place journal, witness;
-	/* the command that runs */
-	int epoll; /* with its pidfd in it, so that a loop needs one fd for all of them */
+	/* the running command */
+	int epoll; /* contains the pidfd, so that a loop needs to watch one fd only */
 	struct head_command command;
 	uint64_t running_size;
-	uint64_t kill_usec; /* HEADS_NEVER: it has been */
+	uint64_t kill_usec; /* HEADS_NEVER: SIGKILL was sent */
 	struct heads_state state;
 };
 
@@ -202,7 +203,7 @@ int heads_new(const struct heads_options *options, struct heads **ret, struct sb
 	return 0;
 }
 
-/* ---- what happened ---- */
+/* ---- results ---- */
 
 static void fail(struct heads *heads, struct place *place, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));
@@ -232,7 +233,7 @@ void heads_take(void *userdata, const struct audit_head *head)
 	text_add(&heads->origin, head->origin);
 	text_add_bytes(&heads->note, head->note, head->n_note);
 	if (text_status(&heads->origin) < 0 || text_status(&heads->note) < 0) {
-		/* Texts that have failed stay so. */
+		/* The error of a struct text is sticky: reset both. */
 		text_deinit(&heads->origin);
 		text_deinit(&heads->note);
 		fail(heads, &heads->journal, "no memory for the head of %llu records",
@@ -269,7 +270,7 @@ static int make_datagram(const struct heads *heads, struct text *out)
 	return text_status(out);
 }
 
-/* A connection each time: the journal may have been started again since. */
+/* Connects each time: journald may have restarted since. */
 static int write_journal(const struct heads *heads, bool may_wait)
 {
 	static const struct timeval timeout = { .tv_usec = JOURNAL_WAIT_USEC };
@@ -298,7 +299,7 @@ static void tell_journal(struct heads *heads, uint64_t now_usec, bool may_wait)
 	int r = write_journal(heads, may_wait);
 
 	heads->journal.not_before_usec = now_usec + INTERVAL_USEC;
-	/* The journal's queue is full. It gets this head, or a newer one, in a second. */
+	/* The journal's queue is full: retry in a second with the newest head of then. */
 	if (r == -EAGAIN && !may_wait)
 		return;
 	heads->journal.is_due = false;
@@ -389,7 +390,7 @@ uint64_t heads_turn(struct heads *heads, uint64_t now_usec)
 		tell_witness(heads, now_usec);
 	if (heads->journal.is_due)
 		next = earlier(next, heads->journal.not_before_usec);
-	/* While it runs its end is waited for, and comes before the next one's turn. */
+	/* A running command blocks the next one: wait for its exit or its time limit first. */
 	if (heads->command.pidfd >= 0)
 		next = earlier(next, heads->kill_usec);
 	else if (heads->witness.is_due)

@@ -4,11 +4,11 @@
  * Keys as files of one line:
  *
  *   sbx-audit-key/1 EPOCH BASE64
- *   sbx-audit-key/1 in PLACE		what has such a line: "keyring:NAME", "credential:NAME"
+ *   sbx-audit-key/1 in PLACE  where such a line is: "keyring:NAME", "credential:NAME"
  *
- * A file is erased by writing zeros over it before its name goes. So a file of zeros is a key that
- * is gone, which a crash can leave behind, and everything else that is not the line is a mistake.
- * Memory that has contained a private key is overwritten before it is freed.
+ * A key file is erased by overwriting it with zeros before it is unlinked. So a file of zeros,
+ * which a crash can leave, is an erased key; any other content that is not the line is an error.
+ * Memory that held a private key is overwritten before it is freed.
  */
 
 #include "audit/key.h"
@@ -40,7 +40,7 @@
 #define DESCRIPTION_MAX 256
 #define GROUP_AND_OTHERS 0xffff
 
-/* "user;UID;GID;PERMISSIONS;NAME", the permissions in hexadecimal digits. */
+/* Checks KEYCTL_DESCRIBE's text "user;UID;GID;PERMISSIONS;NAME", permissions in hexadecimal. */
 static int check_owner(long key)
 {
 	char description[DESCRIPTION_MAX];
@@ -59,7 +59,7 @@ static int check_owner(long key)
 
 static ssize_t keyring_read(const char *name, void *bytes, size_t size)
 {
-	/* Without callout information the kernel starts no program to find the key. */
+	/* Callout information NULL: the kernel does not run /sbin/request-key. */
 	long key = syscall(SYS_request_key, "user", name, NULL, 0), n;
 	int r = key < 0 ? -ENOKEY : check_owner(key);
 
@@ -74,12 +74,12 @@ static ssize_t keyring_read(const char *name, void *bytes, size_t size)
 /* ---- keys ---- */
 
 #define KEY_TAG "sbx-audit-key/1 "
-#define KEY_LINE_MAX 96 /* the tag, 19 digits, a space, 44 characters, a newline */
+#define KEY_LINE_MAX 96 /* tag, 19 digits, space, 44 characters, newline */
 #define KEY_PLACE_TAG KEY_TAG "in "
 #define KEY_ERASED 1
 
-/* Mode bits that no other user may have. systemd lets a service read its credentials through an
- * access list, which shows as a right of the group. */
+/* Mode bits that other users must not have. systemd grants a service its credentials through an
+ * ACL, whose mask shows as the group's read bit. */
 #define FORBIDDEN_OURS 077
 #define FORBIDDEN_CREDENTIAL 027
 
@@ -93,7 +93,7 @@ static void wipe_line(struct line *line)
 	OPENSSL_cleanse(line->bytes, sizeof(line->bytes));
 }
 
-/* A text whose memory was made large enough at once, so that realloc() leaves no copy behind. */
+/* The text was allocated at full size, so that no realloc() has left a copy of the secret. */
 static void wipe_text(struct text *text)
 {
 	if (text->data)
@@ -158,7 +158,7 @@ static bool is_erased(const struct line *line)
 	return true;
 }
 
-/* Reads generously, writes again and compares. */
+/* Parses leniently, then writes the line again and compares. */
 static int parse_line(const struct line *line, struct audit_key *ret)
 {
 	_cleanup_audit_key_ struct audit_key key = AUDIT_KEY_INIT;
@@ -187,7 +187,7 @@ static int parse_line(const struct line *line, struct audit_key *ret)
 	return 0;
 }
 
-/* An open key file, checked; or negative errno. */
+/* Opens a key file and checks its owner and mode. Returns an fd or negative errno. */
 static int open_file(int directory, const char *name, int flags, mode_t forbidden)
 {
 	_cleanup_close_ int fd = path_open_beneath(directory, name, flags | O_NONBLOCK, 0);
@@ -259,7 +259,8 @@ static const struct place {
 	{ "credential:", read_credential },
 };
 
-/* The row, and in *@ret_name what follows its tag; NULL for anything else. */
+/* Finds the row of a place; *@ret_name is the part of @place after its tag. NULL if it is
+ * malformed. */
 static const struct place *find_place(const char *place, const char **ret_name)
 {
 	for (size_t i = 0; i < N_ELEMENTS(places); i++) {
@@ -279,7 +280,7 @@ static const struct place *find_place(const char *place, const char **ret_name)
 	return NULL;
 }
 
-/* Nothing there is -ENOKEY: -ENOENT would be a log without a key, which setup gives one. */
+/* A missing key is -ENOKEY: -ENOENT means a log without a key, for which setup makes one. */
 static int read_place(const char *place, const char *credentials, struct audit_key *ret)
 {
 	const char *name;
@@ -292,7 +293,7 @@ static int read_place(const char *place, const char *credentials, struct audit_k
 	return 0;
 }
 
-/* A key, or the name of the place that has it. */
+/* Reads the file KEY_NAME: a key, or the name of the place that has it. */
 static int read_own(int directory, const char *credentials, struct audit_key *ret)
 {
 	_cleanup_(wipe_line) struct line line = { .n = 0 };
@@ -334,7 +335,7 @@ static int sync_directory(int directory)
 	return fsync(directory) < 0 ? -errno : 0;
 }
 
-/* Zeros, on the disk, before the name goes. Nothing there is nothing to do. */
+/* Overwrites the file with zeros and syncs before unlinking it. A missing file is success. */
 static int erase_file(int directory, const char *name)
 {
 	_cleanup_close_ int fd = open_file(directory, name, O_RDWR, FORBIDDEN_OURS);
@@ -363,7 +364,7 @@ static int put_next_in_place(int directory)
 	return sync_directory(directory);
 }
 
-/* rename() over the current key would leave its bytes on the disk, so it is erased first. */
+/* rename() over the current key would leave its bytes on the disk: erase it first. */
 static int replace_by_next(int directory)
 {
 	int r = erase_file(directory, KEY_NAME);
@@ -405,7 +406,7 @@ static int fail_to_load(struct sbx_error *err, int code, const char *name)
 	return r;
 }
 
-/* 0, KEY_ERASED or negative errno; *@name is the file that it is about. */
+/* 0, KEY_ERASED or negative errno; *@name is the file in question. */
 static int read_current(int directory, const char *credentials, struct audit_key *ret,
 			const char **name)
 {
@@ -414,7 +415,7 @@ static int read_current(int directory, const char *credentials, struct audit_key
 	*name = KEY_NAME;
 	if ((r != KEY_ERASED && r != -ENOENT) || !is_there(directory, KEY_NEXT_NAME))
 		return r;
-	/* key_advance() had begun; the key it was to put in place is whole. */
+	/* key_advance() was interrupted after erasing the current key; the next key is complete. */
 	*name = KEY_NEXT_NAME;
 	r = read_file(directory, KEY_NEXT_NAME, FORBIDDEN_OURS, ret);
 	return r == 0 ? put_next_in_place(directory) : r;
@@ -435,7 +436,7 @@ int key_load(int directory, const char *credentials, struct audit_key *ret, stru
 	return 0;
 }
 
-/* Once more is nothing: a try before this one may have been cut short. */
+/* Writing the same place again succeeds: an earlier attempt may have been interrupted. */
 static int write_place(int directory, const char *place, struct sbx_error *err)
 {
 	_cleanup_(wipe_line) struct line kept = { .n = 0 };
@@ -489,7 +490,7 @@ int key_prepare_next(int directory, const struct audit_key *current, struct audi
 		*ret = next;
 		return 0;
 	}
-	/* One that a crash left behind, of an epoch that is past. */
+	/* A prepared key of a past epoch that a crash has left. */
 	if (r == 0 || r == KEY_ERASED)
 		r = erase_file(directory, KEY_NEXT_NAME);
 	if (r < 0 && r != -ENOENT)
@@ -521,11 +522,12 @@ int key_advance(int directory, struct sbx_error *err)
 /* ---- the file of epochs ---- */
 
 /*
- * The file of epochs is replaced as a whole: it grows by one note when a key has changed, and is
- * whole at any crash. Nothing in it is believed, but what is no row of notes is not passed on.
+ * The file of epochs is replaced as a whole: each change of keys adds one note, and it is complete
+ * after any crash. Its content is not trusted, but anything that is not a sequence of notes is
+ * refused.
  */
 
-/* ---- notes one behind the other ---- */
+/* ---- sequences of notes ---- */
 
 size_t notes_next(const char *bytes, size_t n_bytes, bool is_end)
 {
@@ -539,7 +541,7 @@ size_t notes_next(const char *bytes, size_t n_bytes, bool is_end)
 		if (!newline)
 			return 0;
 	}
-	/* The next bytes may be another signature of this note. */
+	/* More signatures of this note may follow in bytes not read yet. */
 	if (at == begin || ((size_t)(end - at) < strlen(NOTE_SIGNATURE) && !is_end))
 		return 0;
 	return (size_t)(at - bytes);
@@ -564,7 +566,7 @@ static int parse(const char *note, size_t n_bytes, struct audit_checkpoint *ret)
 	return r == 0 && !ret->is_last_of_epoch ? -EBADMSG : r;
 }
 
-/* Without a file: nothing. */
+/* A missing file gives no bytes. */
 static int read_epochs_file(int directory, char **ret_bytes, size_t *ret_n, struct sbx_error *err)
 {
 	_cleanup_close_ int fd =
@@ -615,13 +617,13 @@ int epochs_each(int directory, store_visit_note visit, void *userdata, struct sb
 	return r < 0 ? r : each(bytes, n, visit, userdata, err);
 }
 
-/* Where a note is, or would be added. */
+/* The position of an epoch's note in the file, or where it would be inserted. */
 struct epoch_place {
-	const char *bytes; /* of the file */
+	const char *bytes; /* the file's content */
 	uint64_t epoch;
-	size_t at; /* behind those of the epochs before */
+	size_t at; /* offset after the notes of the epochs before */
 	const char *note;
-	size_t n_note; /* 0: there is none of this epoch */
+	size_t n_note; /* 0: the file has no note of this epoch */
 };
 
 static int find_epoch_place(void *userdata, uint64_t size, const char *note, size_t n_bytes,

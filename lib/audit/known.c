@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * How far a log was verified, as a text that is kept
+ * The text in which the state of a verification is stored
  *
  *   sbx-audit/verified/1
  *   origin sbx-audit/LOG-ID
- *   first BASE64 given|own      the key of epoch 0: the log's own word, or given
+ *   first BASE64 given|own      the key of epoch 0: given by the user, or taken from the log
  *   key EPOCH BASE64            the key that signs next
  *   size N
  *   head BASE64
- *   deleted N BASE64 BASE64     only where records before N were deleted: head and root there
+ *   deleted N BASE64 BASE64     only if records before N were deleted: head and root at N
  *   peak BASE64                 of the tree, the largest first; as many as the size has bits set
- *   sum BASE64                  SHA-256 of all before
+ *   sum BASE64                  SHA-256 of all lines before
  *
- * It is read line by line, written again and compared: nothing else passes for it.
+ * The parser takes it line by line, writes it again and compares: no other text is accepted.
  */
 
 #include "audit/known.h"
@@ -107,7 +107,7 @@ struct lines {
 	const char *end;
 };
 
-/* The rest of the next line, which begins with @prefix: false where it does not. */
+/* Returns the rest of the next line, which must begin with @prefix; false if it does not. */
 static bool take_line(struct lines *lines, const char *prefix, const char **ret, size_t *ret_n)
 {
 	size_t n_prefix = strlen(prefix), left = (size_t)(lines->end - lines->at);
@@ -161,7 +161,7 @@ static bool take_hash(struct lines *lines, const char *prefix, struct audit_hash
 	       base64_decode_exactly(value, n, ret->bytes, sizeof(ret->bytes)) == 0;
 }
 
-/* The line may be missing. */
+/* This line is optional. */
 static bool take_deleted(struct lines *lines, struct verified_place *ret)
 {
 	const char *value, *space;
@@ -229,12 +229,11 @@ int verified_state_parse(const char *bytes, size_t n_bytes, struct verified_stat
 	return r;
 }
 
-/* ---- what was witnessed elsewhere ---- */
+/* ---- witnessed heads ---- */
 
 /*
- * Heads of the log that were kept elsewhere: its checkpoints as they were published, or their sizes
- * and roots alone. The signature of a checkpoint is not verified here: the log has to reproduce its
- * root.
+ * Heads of the log that were kept elsewhere: its published checkpoints, or only their sizes and
+ * roots. The signature of a checkpoint is not verified here: the log has to reproduce its root.
  */
 
 void witness_deinit(struct witness *witness)
@@ -266,7 +265,7 @@ static int fail(const struct reading *reading, const char *why, struct sbx_error
 	return -EBADMSG;
 }
 
-/* *@n_max is how many there is room for. */
+/* *@n_max is the allocated number. */
 static int append_head(struct witness *witness, size_t *n_max, const struct witness_head *head)
 {
 	if (witness->n_heads == *n_max) {
@@ -291,7 +290,7 @@ static int add_head(struct reading *reading, const struct witness_head *head, st
 	return 0;
 }
 
-/* The length of the line without its newline, which may be missing at the end. */
+/* Length of the line without its newline, which the last line may lack. */
 static size_t line_length(const struct reading *reading)
 {
 	const char *newline = memchr(reading->at, '\n', left(reading));
@@ -333,7 +332,7 @@ static int take_note(struct reading *reading, struct sbx_error *err)
 	if (witness->origin[0] != '\0' && strcmp(witness->origin, checkpoint.origin) != 0)
 		return fail(reading, "it belongs to another log than the lines before it", err);
 	memcpy(witness->origin, checkpoint.origin, sizeof(witness->origin));
-	/* The empty line before the signatures ends it. */
+	/* The empty line before the signatures ends the text. */
 	for (size_t n; (n = line_length(reading)) > 0;)
 		pass_line(reading, n);
 	return add_head(reading, &(struct witness_head){ checkpoint.size, checkpoint.root }, err);
@@ -397,8 +396,8 @@ int witness_parse(struct witness *ret, const char *bytes, size_t n_bytes, struct
 /* ---- the systemd journal ---- */
 
 /*
- * Reading heads out of the journal. All of them count: a log that was written again and went on has
- * the later ones, and not those before.
+ * Reading heads from the journal. Collect all of them: a log that was rewritten and continued has
+ * the later heads, but not those from before.
  */
 
 #define HEADS_KEPT_MAX WITNESS_HEADS_MAX
@@ -428,7 +427,7 @@ static int fail_journal(struct sbx_error *err, int code, const char *why, const 
 
 /* ---- fields ---- */
 
-/* The value without its name: 1, or 0 where the entry has no such field. */
+/* The value after "NAME=": 1, or 0 if the entry has no such field. */
 static int get_field(const struct journal_reading *reading, const char *name, const char **ret,
 		     size_t *ret_n)
 {
@@ -452,7 +451,7 @@ static bool parse_number(const char *bytes, size_t n, uint64_t max, uint64_t *re
 	return !begins_with_zero && note_take_number(&bytes, &n, ret) && n == 0 && *ret <= max;
 }
 
-/* 1 with the number, 0 where there is none. */
+/* 1 with the number, 0 if the field is missing or malformed. */
 static int get_number(const struct journal_reading *reading, const char *name, uint64_t max,
 		      uint64_t *ret)
 {
@@ -476,7 +475,8 @@ static int get_root(const struct journal_reading *reading, struct audit_hash *re
 
 /* ---- heads ---- */
 
-/* Drops every other head. One that is left covers the records of the dropped one before it too. */
+/* Drops every other head. A head that remains also covers the records of the dropped one before
+ * it. */
 static void thin_out(struct witness *witness)
 {
 	size_t n = 0;
@@ -493,7 +493,7 @@ static int add_entry_head(struct journal_reading *reading, const struct witness_
 	return append_head(&reading->witness, &reading->n_max, head);
 }
 
-/* Fields that begin with an underscore are journald's own. */
+/* Only journald writes fields that begin with an underscore. */
 static int is_from_owner(const struct journal_reading *reading)
 {
 	uint64_t uid;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Signing what there is, and the keys for it
+ * Signing checkpoints, and the keys for it
  *
- * A checkpoint and what it was made from (the tree, and the key that signed) are committed
- * together, and with the records it is about: a process that opens the log finds all of it or
- * nothing.
+ * A checkpoint, the tree that it signs, the key that signed it and its records are committed in one
+ * transaction: a process that opens the log finds all of it or nothing.
  */
 
 #include <errno.h>
@@ -37,7 +36,7 @@ static int make_verifier(struct audit_log *log, const uint8_t public_key[SIGNATU
 	return r < 0 ? fail_key(log, "its segment does not name its log", err) : 0;
 }
 
-/* ---- what the last checkpoint says ---- */
+/* ---- the last checkpoint ---- */
 
 static int copy_note(void *userdata, uint64_t size, const char *note, size_t n_bytes,
 		     struct sbx_error *err)
@@ -48,7 +47,8 @@ static int copy_note(void *userdata, uint64_t size, const char *note, size_t n_b
 	return text_status(copy) < 0 ? sbx_error_what(err, -ENOMEM, "cannot read a checkpoint") : 0;
 }
 
-/* The key that signed it, as the segment says: 1, or 0 where it does not. */
+/* Reads the key that signed the last checkpoint from the segment's meta table: 1, or 0 if it is
+ * missing or malformed. */
 static int read_signer(struct audit_log *log, struct note_verifier *ret, struct sbx_error *err)
 {
 	uint8_t signer[SIGNER_SIZE];
@@ -65,10 +65,10 @@ static int read_signer(struct audit_log *log, struct note_verifier *ret, struct 
 
 struct last {
 	struct audit_checkpoint checkpoint;
-	bool is_of_key; /* signed with the key that signs next */
+	bool is_of_key; /* the current key signed it */
 };
 
-/* 1, or 0 where there is none, or none that this key has signed: then the log is broken. */
+/* 1, or 0 if there is no checkpoint, or this key signed none: then the log is broken. */
 static int read_last(struct audit_log *log, struct last *ret, struct sbx_error *err)
 {
 	_cleanup_text_ struct text note = TEXT_INIT;
@@ -77,7 +77,7 @@ static int read_last(struct audit_log *log, struct last *ret, struct sbx_error *
 
 	if (r <= 0)
 		return r;
-	/* Nearly always it is of the present epoch. */
+	/* Common case: the checkpoint is of the present epoch. */
 	ret->is_of_key =
 		checkpoint_open(note.data, note.len, &log->verifier, &ret->checkpoint, NULL) == 0;
 	if (ret->is_of_key)
@@ -107,15 +107,15 @@ static int advance(struct audit_log *log, struct sbx_error *err)
 	return r < 0 ? r : reload(log, err);
 }
 
-/* The key must be the one that the checkpoint was signed with, or that it names: what another one
- * signs no verifier will believe. */
+/* The key must be the one that signed the last checkpoint, or the one that it names: no verifier
+ * accepts signatures of any other. */
 static int check_key(struct audit_log *log, const struct last *found, struct sbx_error *err)
 {
 	const struct audit_checkpoint *last = &found->checkpoint;
 
 	if (last->epoch == log->key.epoch && !found->is_of_key)
 		return fail_key(log, "its key is not the key of its last checkpoint", err);
-	/* The change of keys was cut short. */
+	/* A change of keys was interrupted: complete it. */
 	if (last->is_last_of_epoch && last->epoch == log->key.epoch) {
 		int r = advance(log, err);
 
@@ -144,8 +144,8 @@ static int read_genesis(void *userdata, const struct store_row *row, struct sbx_
 	return 1;
 }
 
-/* One that has never signed begins with the key that record 0 names. Where there was a checkpoint
- * that is gone the log is broken, and goes on. */
+/* A log without a checkpoint begins with the key that record 0 names. If there was a checkpoint
+ * that is gone, the log is broken; it continues all the same. */
 static int check_first_key(struct audit_log *log, struct sbx_error *err)
 {
 	struct first_record first = { .is_read = false };
@@ -172,7 +172,7 @@ int log_load_checkpoint(struct audit_log *log, struct sbx_error *err)
 	r = read_last(log, &last, err);
 	if (r < 0)
 		return r;
-	/* With a note of another key the log is broken already. */
+	/* If the note is of another key, the log is broken already. */
 	if (r == 0)
 		return log->is_broken ? 0 : check_first_key(log, err);
 	log->now.last = (struct log_signed){ last.checkpoint.size, last.checkpoint.head,
@@ -306,7 +306,7 @@ int audit_log_tell_head(struct audit_log *log, struct sbx_error *err)
 {
 	int r;
 
-	/* A commit is to come, and will tell of a newer one. */
+	/* The commit of the open transaction will report a newer head. */
 	if (log->is_in_transaction || log->committed.last.size == 0)
 		return 0;
 	text_reset(&log->note);

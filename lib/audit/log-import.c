@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Taking in the spool, every line once
+ * Importing the spool, every line exactly once
  *
- * The spool's file is claimed: it gets a name that was never used and will never be used again.
- * The segment says how much of the file of that name has been taken, and that is committed with the
- * records: a process that is killed leaves both or none.
+ * The import claims a spool file by renaming it to a name that was never used and will never be
+ * used again. The segment stores how much of the file of that name was imported, in the same
+ * transaction as the records: a process that is killed leaves both or neither.
  *
- * A writer that had the file open before it was claimed goes on writing, perhaps for hours. So it
- * stays, and is read on, until no process has it open: F_SETLEASE gives F_WRLCK only then. An open
- * that is on its way at that moment fails (lib/record opens with O_NONBLOCK) and is tried again,
- * and by then the name leads to the next file. Only now can a last line without an end be called
+ * A writer that opened the file before it was claimed may append to it for hours. So the file
+ * stays, and is read on, until no process has it open: only then does F_SETLEASE grant F_WRLCK. An
+ * open() at that moment fails (lib/record opens with O_NONBLOCK) and is retried, and by then the
+ * old name leads to the next file. Only after the lease can a last line without a newline be called
  * torn.
  */
 
 #include "audit/log.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -44,6 +45,7 @@ int claim_make_name(const char *prefix, uid_t uid, char ret[CLAIM_NAME_SIZE])
 	uint8_t bytes[CLAIM_RANDOM_SIZE];
 	size_t at = strlen(prefix);
 
+	assert(at < sizeof(CLAIM_PREFIX));
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		return -EIO;
 	(void)snprintf(ret, CLAIM_NAME_SIZE, "%s", prefix);
@@ -54,7 +56,7 @@ int claim_make_name(const char *prefix, uid_t uid, char ret[CLAIM_NAME_SIZE])
 	return 0;
 }
 
-/* Ten digits at most, none of them too many. */
+/* At most ten digits, and not above the largest uid. */
 static bool parse_uid(const char *digits, uid_t *ret)
 {
 	size_t n = strspn(digits, "0123456789");
@@ -83,14 +85,15 @@ bool claim_parse_name(const char *prefix, const char *name, uid_t *ret_uid)
 
 /* ---- hand over ---- */
 
-/* As long as CLAIM_PREFIX. */
 #define MOVED_PREFIX "handing-"
+
+_Static_assert(sizeof(MOVED_PREFIX) <= sizeof(CLAIM_PREFIX), "CLAIM_NAME_SIZE has room for it");
 
 struct gather {
 	const struct gather_options *options;
 	struct stat staging, inbox;
 	uint64_t n_files;
-	int first; /* failure */
+	int first; /* the first failure */
 	struct sbx_error *err;
 };
 
@@ -105,7 +108,7 @@ static void fail(struct gather *gather, int code, const char *name, const char *
 	sbx_error_fix(gather->err, "%s", fix);
 }
 
-/* Moves a file to a name that was never used. */
+/* Moves a file to a name that was never used; returns it in @ret. */
 static int move(int from_directory, const char *from, int to_directory, const char *prefix,
 		uid_t owner, char ret[CLAIM_NAME_SIZE])
 {
@@ -130,7 +133,7 @@ static bool is_of_owner_alone(const struct stat *st, uid_t owner)
 	       st->st_uid == owner;
 }
 
-/* A crash may have left it with its new owner. */
+/* After a crash the file may already have its new owner. */
 static int give(const struct gather *gather, const char *name, uid_t owner)
 {
 	_cleanup_close_ int fd =
@@ -162,7 +165,7 @@ static void finish(struct gather *gather, const char *name, uid_t owner)
 	int r = give(gather, name, owner);
 
 	if (r == -EPERM) {
-		/* Its owner has put it there in the moment in which it was moved. */
+		/* The file's owner replaced it at the moment of the move. */
 		if (unlinkat(options->staging, name, 0) < 0)
 			(void)unlinkat(options->staging, name, AT_REMOVEDIR);
 		fail(gather, r, name,
@@ -237,7 +240,7 @@ static void take_service(struct gather *gather, const char *name)
 
 /* ---- all of them ---- */
 
-/* What a tool that was killed has left. */
+/* Finishes moves of a tool that was killed. */
 static void finish_all(struct gather *gather)
 {
 	_cleanup_closedir_ DIR *dir = fd_open_dir(gather->options->staging);
@@ -291,7 +294,7 @@ int audit_gather(const struct gather_options *options, uint64_t *ret_n_files, st
 
 /* ---- take in ---- */
 
-/* A line and its end fit into it. */
+/* Large enough for the longest line and its newline. */
 #define IMPORT_CHUNK_SIZE (4 * RECORD_BYTES_MAX)
 #define CLAIM_KEY_SIZE (sizeof(META_SPOOL) + CLAIM_NAME_SIZE)
 #define OFFSET_SIZE 8
@@ -301,11 +304,11 @@ struct import {
 	int spool;
 	char name[CLAIM_NAME_SIZE];
 	int fd;
-	struct audit_writer owner; /* of the file, for its records */
-	uint64_t offset;	   /* what is before it has been taken */
-	uint64_t until;		   /* lines that begin behind it wait for the next time */
+	struct audit_writer owner; /* owner of the file, recorded as the writer */
+	uint64_t offset;	   /* bytes before it have been imported */
+	uint64_t until;		   /* lines that begin after it wait for the next import */
 	char *chunk;		   /* IMPORT_CHUNK_SIZE bytes */
-	struct audit_import taken; /* since the last commit */
+	struct audit_import taken; /* counted since the last commit */
 	struct audit_import *total;
 };
 
@@ -323,7 +326,7 @@ static int import_fail_file(struct sbx_error *err, int code)
 	return import_fail(err, code, NULL, "check the file system of the spool");
 }
 
-/* ---- how much is taken ---- */
+/* ---- the imported offset ---- */
 
 static void import_add_key(const char *name, char ret[CLAIM_KEY_SIZE])
 {
@@ -344,7 +347,7 @@ static int import_read_offset(struct import *import, struct sbx_error *err)
 	return 0;
 }
 
-/* Commits with how much of the file is taken, or (@offset: NULL) without it. */
+/* Commits the transaction with the imported offset, or (@offset: NULL) deletes the offset. */
 static int commit_offset(struct audit_log *log, const char *key, const uint8_t *offset,
 			 struct sbx_error *err)
 {
@@ -356,7 +359,7 @@ static int commit_offset(struct audit_log *log, const char *key, const uint8_t *
 	return r < 0 ? r : audit_log_commit(log, err);
 }
 
-/* With everything that was taken since the last time. */
+/* Commits the records imported since the last commit together with the offset. */
 static int commit(struct import *import, struct sbx_error *err)
 {
 	struct audit_import *taken = &import->taken, *total = import->total;
@@ -380,8 +383,7 @@ static int commit(struct import *import, struct sbx_error *err)
 
 /* ---- lines ---- */
 
-/* A record in the place of one that there is not: how long it was, and its hash where it is known.
- */
+/* Adds a record in place of a line that cannot be one: its length, and its hash if known. */
 static int say_instead(struct import *import, const char *event, const char *line, size_t n_bytes,
 		       const char *why, struct sbx_error *err)
 {
@@ -407,7 +409,7 @@ static int say_instead(struct import *import, const char *event, const char *lin
 	return audit_log_say(import->log, event, members.data, err);
 }
 
-/* Does it end where something has to follow? */
+/* Does the JSON end where something must follow? */
 static bool is_torn(const char *line, size_t n_bytes)
 {
 	size_t at;
@@ -431,7 +433,7 @@ static int take_line(struct import *import, const char *line, size_t n_bytes, st
 	struct sbx_error refusal = { .code = 0 };
 	int r;
 
-	/* The end of a torn line, which the next writer has made. */
+	/* The end of a torn line, written by the next writer. */
 	if (n_bytes == 0)
 		return 0;
 	r = audit_log_add(import->log, line, n_bytes, &import->owner, NULL, &refusal);
@@ -444,7 +446,7 @@ static int take_line(struct import *import, const char *line, size_t n_bytes, st
 	return r;
 }
 
-/* The bytes up to and with the next newline from @at on; 0 where there is none. */
+/* Length of the line at @at with its newline; 0 if there is no newline yet. */
 static int64_t line_length(struct import *import, uint64_t at)
 {
 	uint64_t began = at;
@@ -460,7 +462,7 @@ static int64_t line_length(struct import *import, uint64_t at)
 	return n < 0 ? -errno : 0;
 }
 
-/* 1 if a line was taken that does not fit into a chunk, 0 where its end is not there yet. */
+/* Imports a line that does not fit into a chunk: 1, or 0 if its end is not written yet. */
 static int take_giant(struct import *import, struct sbx_error *err)
 {
 	int64_t n = line_length(import, import->offset);
@@ -476,7 +478,7 @@ static int take_giant(struct import *import, struct sbx_error *err)
 	return r < 0 ? r : 1;
 }
 
-/* The whole lines of the next chunk: 1, or 0 where there is none. */
+/* Imports the complete lines of the next chunk: 1, or 0 if there is none. */
 static int take_chunk(struct import *import, struct sbx_error *err)
 {
 	const char *at = import->chunk, *end;
@@ -553,14 +555,14 @@ static int claim(int spool, struct sbx_error *err)
 
 /* ---- files ---- */
 
-/* Has no other process got it open? Then none will open it any more. */
+/* Does no other process have the file open? Then none can open it any more. */
 static bool is_left_alone(int fd)
 {
-	/* An open() by another process breaks the lease with SIGIO, whose default is to kill. */
+	/* An open() by another process breaks the lease, which by default sends SIGIO and kills. */
 	return fcntl(fd, F_SETSIG, SIGURG) == 0 && fcntl(fd, F_SETLEASE, F_WRLCK) == 0;
 }
 
-/* The number in the segment goes last, after the file. */
+/* Remove the file first, then the offset in the segment. */
 static int remove_file(struct import *import, struct sbx_error *err)
 {
 	char key[CLAIM_KEY_SIZE];
@@ -598,12 +600,13 @@ static int take_open_file(struct import *import, struct sbx_error *err)
 	if (import->offset > size)
 		return import_fail(err, -EBADMSG, "a file in it has become shorter",
 				   "move the file away, and keep it");
-	/* A process that writes as fast as it is read would keep the log's service for itself. */
+	/* Stop at the present size: a process that writes as fast as the import reads would
+	 * otherwise occupy the log's service forever. */
 	import->until = size;
 	r = import_take_lines(import, err);
 	if (r < 0 || !is_left_alone(import->fd))
 		return r;
-	/* A writer may have written between the last line and the lease. */
+	/* A writer may have appended between the last read and the lease. */
 	import->until = UINT64_MAX;
 	r = import_take_lines(import, err);
 	if (r < 0)
@@ -616,22 +619,22 @@ static int take_file(struct import *import, const char *name, uid_t owner, struc
 {
 	int r;
 
-	/* claim_parse_name() has counted its letters. */
+	assert(strlen(name) < sizeof(import->name)); /* claim_parse_name() has checked it */
 	memcpy(import->name, name, strlen(name) + 1);
 	import->owner.uid = owner == CLAIM_NOBODY ? geteuid() : owner;
 	import->fd = path_open_beneath(import->spool, name, O_RDONLY | O_NONBLOCK, 0);
 	if (import->fd < 0)
 		return import_fail_file(err, import->fd);
 	r = take_open_file(import, err);
-	/* The lease ends with the fd. */
+	/* Closing the fd releases the lease. */
 	close_fd(&import->fd);
 	if (r < 0)
 		audit_log_rollback(import->log);
 	return r;
 }
 
-/* A writer whose file has been handed over may still have it open, and can cut it off: the files
- * of the others are taken all the same, and the first failure is returned. */
+/* A writer that still has a handed-over file open can truncate it: such a failure must not stop the
+ * import of other users' files. The first failure is returned. */
 static int take_files(struct import *import, struct sbx_error *err)
 {
 	_cleanup_closedir_ DIR *dir = fd_open_dir(import->spool);
@@ -653,7 +656,7 @@ static int take_files(struct import *import, struct sbx_error *err)
 	return first;
 }
 
-/* ---- numbers of files that are no more ---- */
+/* ---- offsets of files that are gone ---- */
 
 struct gone {
 	int spool;
@@ -671,7 +674,7 @@ static int find_gone(void *userdata, const char *key, struct sbx_error *err)
 	return 0;
 }
 
-/* One after a crash, which is all that a crash leaves. */
+/* Deletes the offset of one file that is gone: a crash leaves at most one. */
 static int forget_gone(struct import *import, struct sbx_error *err)
 {
 	struct gone gone = { .spool = import->spool };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The log's directory: its owner and its lock, how a log is made in it, and how one is opened
+ * The log's directory: its owner and lock, creating a log in it, and opening one
  *
- * flock() is on the directory itself, so the lock ends with the process however that ends.
+ * flock() is taken on the directory itself, so the kernel releases the lock however the process
+ * ends.
  */
 
 #include "audit/log.h"
@@ -74,7 +75,7 @@ static uint64_t monotonic_usec(void)
 	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / NSEC_PER_USEC;
 }
 
-/* flock() itself waits for ever or not at all. */
+/* flock() has no timeout: poll. */
 static int lock_directory(int directory, uint64_t wait_usec)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NSEC };
@@ -235,8 +236,8 @@ static int make_segment(int directory, const struct audit_key *key, const char *
 	return store_create(directory, name, fill, &creation, err);
 }
 
-/* The key of @options->key_place or of the credential, the one that an earlier audit_log_create()
- * has stored before it failed, or a new one. */
+/* Uses the key of @options->key_place or of the credential, else the key that an interrupted
+ * audit_log_create() has stored, else a new one. */
 static int find_key(int directory, const struct audit_log_options *options, struct audit_key *ret,
 		    struct sbx_error *err)
 {
@@ -307,24 +308,24 @@ int audit_log_create(const struct audit_log_options *options, struct sbx_error *
 	r = make_segment(directory, &key, options->directory, err);
 	if (r < 0)
 		return r;
-	/* The lock is on the directory, and the log takes it again. */
+	/* Release the lock: audit_log_open() takes it again. */
 	close_fd(&directory);
 	r = audit_log_open(options, &log, err);
 	return r < 0 ? r : audit_log_checkpoint(log, err);
 }
 
-/* ---- what came after the last checkpoint ---- */
+/* ---- records after the last checkpoint ---- */
 
 /*
- * Finding the end again
+ * Finding the end of the log
  *
- * The tree of the last checkpoint is kept beside it, so that a log of any size is opened by going
- * through the few records that came after. These are verified on the way. If something is wrong the
- * log goes on where it can, because an intruder must not be able to stop it by one byte, and says
- * so: the proof of what was there before is the verifier's work.
+ * The tree of the last checkpoint is stored beside it, so opening a log of any size means reading
+ * only the few records after it, which are verified on the way. If one of them is wrong, the log
+ * continues where it can and reports the break, because an attacker must not be able to stop it by
+ * changing one byte. Proving what was there before is the verifier's task.
  */
 
-/* Records that are missing one after the other before it is no use to go on. */
+/* Give up if so many consecutive records are missing. */
 #define GAP_MAX 1000000
 
 size_t log_save_frontier(const struct merkle_frontier *frontier, uint8_t ret[FRONTIER_BYTES_MAX])
@@ -361,7 +362,7 @@ void log_break(struct audit_log *log, uint64_t seq)
 	log->is_broken = true;
 }
 
-/* 0, -EBADMSG without @err for one that is none, or an error of the store's. */
+/* 0, -EBADMSG without @err if the frontier is malformed, or an error of the store. */
 static int load_frontier(struct audit_log *log, const char *key, struct merkle_frontier *ret,
 			 struct sbx_error *err)
 {
@@ -378,7 +379,7 @@ static int load_frontier(struct audit_log *log, const char *key, struct merkle_f
 
 /* ---- rows ---- */
 
-/* Is it the tree that was signed? */
+/* Is this the tree that the last checkpoint signed? */
 static bool is_signed(struct audit_log *log, const struct merkle_frontier *frontier)
 {
 	struct audit_hash root;
@@ -390,10 +391,9 @@ static bool is_signed(struct audit_log *log, const struct merkle_frontier *front
 
 struct walk {
 	struct audit_log *log;
-	uint64_t first;	   /* that was asked for */
-	uint64_t expected; /* the next number */
-	bool has_previous; /* else the row before is not known, and the next one cannot be checked
-			    */
+	uint64_t first;	   /* the first row asked for */
+	uint64_t expected; /* number of the next row */
+	bool has_previous; /* else the next row cannot be checked */
 	struct audit_hash previous;
 };
 
@@ -473,7 +473,7 @@ static int walk_row(void *userdata, const struct store_row *row, struct sbx_erro
 	return 0;
 }
 
-/* The last records that a checkpoint has seen are not there. */
+/* Reports that the last records covered by a checkpoint are missing. */
 static int break_end(struct audit_log *log, uint64_t first, struct sbx_error *err)
 {
 	uint64_t lowest, last;
@@ -485,7 +485,7 @@ static int break_end(struct audit_log *log, uint64_t first, struct sbx_error *er
 	return 0;
 }
 
-/* The rows behind the frontier, and the one before them for its hash. */
+/* Visits the rows after the frontier, and the one before them for its hash. */
 static int walk_rows(struct audit_log *log, uint64_t first, const struct audit_hash *previous,
 		     struct sbx_error *err)
 {
@@ -493,7 +493,7 @@ static int walk_rows(struct audit_log *log, uint64_t first, const struct audit_h
 	struct walk walk = { .log = log, .expected = from };
 	int r;
 
-	/* The last but one gives the last one something to be checked against. */
+	/* Start one row earlier still, so that the last covered row can be checked too. */
 	if (from > first)
 		walk.expected = --from;
 	if (from == first) {
@@ -510,7 +510,7 @@ static int walk_rows(struct audit_log *log, uint64_t first, const struct audit_h
 	return 0;
 }
 
-/* ---- what the segment says ---- */
+/* ---- the segment's meta table ---- */
 
 static int read_exactly(struct audit_log *log, const char *key, void *bytes, size_t n_bytes,
 			struct sbx_error *err)
@@ -523,8 +523,8 @@ static int read_exactly(struct audit_log *log, const char *key, void *bytes, siz
 }
 
 /*
- * The frontier to begin with. If the end of the log was cut off behind a checkpoint, numbers are
- * not given twice: it goes on behind that checkpoint, and what is missing stays missing.
+ * Chooses the frontier to continue from. If the log was cut off after a checkpoint, it continues
+ * after that checkpoint's size: a number is never used twice, and missing records stay missing.
  */
 static int choose_frontier(struct audit_log *log, uint64_t first, const struct audit_hash *previous,
 			   struct sbx_error *err)
@@ -538,7 +538,7 @@ static int choose_frontier(struct audit_log *log, uint64_t first, const struct a
 		now->head = now->last.head;
 		return 0;
 	}
-	/* There was a later checkpoint. */
+	/* The stored tree shows that there was a later checkpoint. */
 	if (r == 0 && now->frontier.size > first && now->frontier.size > now->last.size)
 		log_break(log, now->last.size);
 	r = load_frontier(log, META_FIRST_FRONTIER, &now->frontier, err);
@@ -550,7 +550,7 @@ static int choose_frontier(struct audit_log *log, uint64_t first, const struct a
 	return 0;
 }
 
-/* The segment behind it is not there: no other is opened to write. */
+/* Only the last segment is opened for writing: if it names a next one, that one is missing. */
 static int look_behind(struct audit_log *log, struct sbx_error *err)
 {
 	uint8_t next[8];

@@ -3,9 +3,8 @@
 /*
  * The log: adding and committing
  *
- * The state exists twice, as it is and as it was at the last commit. A failure of any kind goes
- * back to the second, in memory as on the disk, so that no number and no hash is left of a record
- * that is not there.
+ * The state exists twice: the current one, and the one at the last commit. Any failure restores the
+ * second, in memory as on disk, so that no number or hash of a record that was rolled back remains.
  */
 
 #include "audit/log.h"
@@ -42,7 +41,7 @@ struct audit_log *audit_log_free(struct audit_log *log)
 	entry_deinit(&log->entry);
 	text_deinit(&log->line);
 	text_deinit(&log->note);
-	/* Now another process may. */
+	/* Releases the lock: another process may open the log now. */
 	close_fd(&log->directory);
 	if (log->watch.end)
 		log->watch.end(log->watch.userdata);
@@ -87,18 +86,18 @@ static int open_segment(struct audit_log *log, const char *path, struct sbx_erro
 	return store_open(log->directory, name, &log->store, err);
 }
 
-/* ---- room for the last word ---- */
+/* ---- the reserve ---- */
 
 /*
- * Room for the last word
+ * The reserve: room for a record that the disk is full
  *
- * A log on a full disk cannot say that the disk is full. So a file without content holds a little
- * room. It is given up when a commit has failed for want of room; the record that says so, and a
- * checkpoint, take its place. When there is room again, the file is made again.
+ * A log on a full disk could not record that. So a preallocated file occupies a little space. When
+ * a commit fails with ENOSPC, the file is deleted, and the record and a checkpoint use its space.
+ * It is made again when there is space again.
  */
 
 #define RESERVE_NAME "reserve"
-/* Where there is less than this, the reserve itself would fill the disk. */
+/* With less free space than this, the reserve itself would fill the disk. */
 #define ROOM_MIN (4 * AUDIT_RESERVE_BYTES)
 
 static bool has_room(int directory)
@@ -117,7 +116,7 @@ static bool is_allocated(int fd)
 	       (uint64_t)st.st_blocks * 512 >= AUDIT_RESERVE_BYTES;
 }
 
-/* Where there is room, and none yet. */
+/* Creates the reserve if there is none and enough space is free. */
 static void make_reserve(struct audit_log *log)
 {
 	_cleanup_close_ int fd = openat(log->directory, RESERVE_NAME,
@@ -126,7 +125,7 @@ static void make_reserve(struct audit_log *log)
 	log->has_reserve = fd >= 0 && is_allocated(fd);
 	if (log->has_reserve || !has_room(log->directory))
 		return;
-	/* Half of one is none, and it takes what others need. */
+	/* A partial reserve is useless and occupies space: delete it. */
 	(void)unlinkat(log->directory, RESERVE_NAME, 0);
 	close_fd(&fd);
 	fd = openat(log->directory, RESERVE_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -137,8 +136,8 @@ static void make_reserve(struct audit_log *log)
 		(void)unlinkat(log->directory, RESERVE_NAME, 0);
 }
 
-/* Gives the reserve up and commits a record of the full disk; nothing where there is no reserve.
- * Records that were not committed must have been rolled back. */
+/* Deletes the reserve and commits a record of the full disk; does nothing if there is no reserve.
+ * Uncommitted records must have been rolled back. */
 static void use_reserve(struct audit_log *log)
 {
 	if (!log->has_reserve || log->is_in_transaction)
@@ -146,7 +145,7 @@ static void use_reserve(struct audit_log *log)
 	log->has_reserve = false;
 	if (unlinkat(log->directory, RESERVE_NAME, 0) < 0)
 		return;
-	/* What fails now fails for good: the caller hears of the full disk in any case. */
+	/* Ignore failures: the caller reports the full disk in any case. */
 	if (audit_log_say(log, "audit_storage_critical", "\"cause\":\"disk full\"", NULL) == 0 &&
 	    log_sign(log, NULL, NULL) == 0)
 		(void)audit_log_commit(log, NULL);
@@ -303,7 +302,7 @@ static int add_line(struct audit_log *log, const struct entry_options *options, 
 		return AUDIT_REFUSED;
 	if (r < 0)
 		return log_failed(log, r);
-	/* Nothing can be undone before there is a transaction. */
+	/* Begin late: before there is a transaction, nothing has to be undone. */
 	r = log_begin(log, err);
 	if (r < 0)
 		return log_failed(log, r);
@@ -356,7 +355,7 @@ int audit_log_say(struct audit_log *log, const char *event, const char *members,
 	return r == AUDIT_REFUSED ? -EINVAL : r;
 }
 
-/* ---- what it is ---- */
+/* ---- getters ---- */
 
 uint64_t audit_log_size(const struct audit_log *log)
 {
@@ -393,12 +392,12 @@ bool audit_log_is_broken(const struct audit_log *log, uint64_t *ret_seq)
 /* ---- the next segment ---- */
 
 /*
- * A new segment
+ * Starting a new segment
  *
- * The old one is signed to its end first, and what the new one has to know is in it when it gets
- * its name: the log goes on in the last segment that has one, so that moment decides. How much is
- * taken of each file of the spool moves with it, because a record of that file may be in the new
- * segment next.
+ * First the old segment gets a last checkpoint. Then the new segment is created with all that it
+ * needs and renamed to its final name: the log continues in the last segment that has such a name,
+ * so the rename decides. The imported offsets of spool files are copied into it, because the next
+ * record of such a file may go there.
  */
 
 static int keep_epoch(void *userdata, uint64_t size, const char *note, size_t n_bytes,
@@ -457,7 +456,7 @@ static int write_joint(struct next *next, struct sbx_error *err)
 	return log_set_meta(next->store, values, N_ELEMENTS(values), err);
 }
 
-/* The checkpoint that the old one ends with; notes that were added behind it are not. */
+/* Copies the checkpoint at the end of the old segment, not notes that were added later. */
 static int copy_note(void *userdata, uint64_t size, const char *note, size_t n_bytes,
 		     struct sbx_error *err)
 {
@@ -487,9 +486,9 @@ static int fill(struct store *store, void *userdata, struct sbx_error *err)
 	return r < 0 ? r : 0;
 }
 
-/* Writes into the old segment where the new one begins, so that a verifier misses the new one when
- * it is deleted. A failure does not stop the log. Only the first call writes: where a lost segment
- * is begun again, the lost one stays to be missed. */
+/* Records in the old segment where the new one begins, so that a verifier notices if the new one is
+ * deleted. A failure does not stop the log. Only the first call writes: if a lost segment is begun
+ * again, verifiers still report the lost one. */
 static void note_next(struct audit_log *log)
 {
 	struct store *store = log->store;
@@ -504,8 +503,8 @@ static void note_next(struct audit_log *log)
 		store_rollback(store);
 }
 
-/* It has its name, so a process that opens the log goes on in it: nothing may be added to the old
- * one. */
+/* The new segment has its final name, so a process that opens the log continues in it: if it cannot
+ * be opened here, remove it, or add nothing more to the old one. */
 static int switch_to(struct audit_log *log, const char *name, struct sbx_error *err)
 {
 	struct store *store = NULL;

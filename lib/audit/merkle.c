@@ -3,10 +3,9 @@
 /*
  * The Merkle tree: growing it, and proofs from its leaves
  *
- * A tree of n leaves is a row of perfect trees, one for each bit that is set in n, the largest
- * first. Adding a leaf is adding one to a binary number: where the number carries, two perfect
- * trees become one. A whole subtree is computed in the same way from its leaves, so nothing here
- * calls itself.
+ * A tree of n leaves is a sequence of perfect trees, one for each set bit of n, the largest first.
+ * Adding a leaf works like adding one to a binary number: each carry merges two perfect trees into
+ * one. A subtree is computed from its leaves in the same way, so nothing here is recursive.
  */
 
 #include "audit/merkle.h"
@@ -15,7 +14,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* RFC 9162, 2.1.1: the byte before a leaf and before a node, so that neither passes for the
+/* RFC 9162, 2.1.1: domain separation of leaves and nodes, so that neither can pass for the
  * other. */
 #define LEAF_PREFIX 0
 #define NODE_PREFIX 1
@@ -45,7 +44,7 @@ static bool has_bit(uint64_t size, unsigned bit)
 	return bit < MERKLE_PATH_MAX && (size >> bit & 1);
 }
 
-/* @node is the root of 2^@level leaves, which begin where the tree ends. */
+/* Appends a perfect tree of 2^@level leaves with root @node. */
 static int add_tree(struct hasher *hasher, struct merkle_frontier *frontier, unsigned level,
 		    struct audit_hash node)
 {
@@ -84,7 +83,8 @@ void merkle_run_begin(struct merkle_run *run, uint64_t first)
 	run->has_right = 0;
 }
 
-/* As in merkle_add_node(), but a tree whose left half is not among these leaves is done. */
+/* Like merkle_add_node(), but a tree whose left half lies before this run's first leaf is stored in
+ * run->right. */
 int merkle_run_add(struct hasher *hasher, struct merkle_run *run, const struct audit_hash *leaf)
 {
 	uint64_t at = run->end;
@@ -197,8 +197,8 @@ int merkle_load(uint64_t size, const struct audit_hash *peaks, size_t n,
 }
 
 /*
- * The perfect trees that are known instead of the leaves from @begin on: each is wholly inside of
- * what is asked for, or it cannot be taken apart.
+ * Takes perfect trees from @known in place of the leaves from @begin on. Each must lie wholly in
+ * the requested range, because a root cannot be split into its halves.
  */
 static int take_known(const struct merkle_frontier *known, uint64_t begin, uint64_t end,
 		      struct merkle_frontier *ret)
@@ -242,7 +242,7 @@ static int subtree(const struct merkle_source *source, uint64_t begin, uint64_t 
 	return merkle_root(source->hasher, &frontier, ret);
 }
 
-/* A proof is found from the root down and written from the leaf up. */
+/* A proof is computed from the root down, but listed from the leaf up. */
 struct path {
 	struct audit_hash *hashes;
 	size_t n;
@@ -273,7 +273,7 @@ static int turn_over(struct path *path)
 	return (int)path->n;
 }
 
-/* The largest power of two below @n, which is at least 2: where RFC 9162 divides a tree. */
+/* RFC 9162 splits a tree at the largest power of two below @n; @n is at least 2. */
 static uint64_t split(uint64_t n)
 {
 	return UINT64_C(1) << (63 - __builtin_clzll(n - 1));
@@ -301,7 +301,8 @@ int merkle_source_inclusion(const struct merkle_source *source, uint64_t index, 
 	return turn_over(&path);
 }
 
-/* RFC 9162, 2.1.4.1: the end of the old tree is looked for as a leaf is above. */
+/* RFC 9162, 2.1.4.1: descends to the end of the old tree as merkle_source_inclusion() does to a
+ * leaf. */
 int merkle_source_consistency(const struct merkle_source *source, uint64_t old_size,
 			      uint64_t new_size, struct audit_hash ret[MERKLE_PATH_MAX])
 {
@@ -321,12 +322,12 @@ int merkle_source_consistency(const struct merkle_source *source, uint64_t old_s
 			return r;
 		*(is_left ? &end : &begin) = middle;
 	}
-	/* The verifier knows the root of the old tree, and of no other subtree. */
+	/* The verifier knows the root of the old tree, but of no other subtree. */
 	r = begin != 0 ? add_subtree(source, &path, begin, end) : 0;
 	return r < 0 ? r : turn_over(&path);
 }
 
-/* Leaves as the caller has them. */
+/* A merkle_source over the caller's unhashed leaves. */
 struct leaves {
 	struct hasher *hasher;
 	merkle_read read;
@@ -374,21 +375,22 @@ int merkle_prove_consistency_behind(struct hasher *hasher, uint64_t old_size, ui
 		       : merkle_source_consistency(&source, old_size, new_size, ret);
 }
 
-/* ---- does a proof hold? ---- */
+/* ---- verifying a proof ---- */
 
 /*
- * An attacker may have written every hash of a proof. So the sizes alone say how many hashes the
- * path has and on which side each one is (RFC 9162, 2.1.3.2 and 2.1.4.2), and a path with a hash
+ * An attacker may have chosen every hash of a proof. So the sizes alone determine how many hashes
+ * the path has and on which side each one is (RFC 9162, 2.1.3.2 and 2.1.4.2); a path with a hash
  * too few or too many is refused like one with a wrong hash.
  */
 
-/* A walk from a leaf to the root: the leaf's number and the last leaf's, halved at each level. */
+/* A walk from a leaf to the root: the numbers of the leaf and of the last leaf, halved at each
+ * level. */
 struct walk {
 	uint64_t at;
 	uint64_t last;
 };
 
-/* Is the next hash of the path a left neighbour? Then levels where there is none are skipped. */
+/* Is the next hash of the path a left neighbour? If so, skips the levels without a neighbour. */
 static bool is_on_the_left(struct walk *walk)
 {
 	if (!(walk->at & 1) && walk->at != walk->last)
@@ -436,7 +438,7 @@ int merkle_verify_inclusion(struct hasher *hasher, uint64_t index, uint64_t size
 	return r < 0 ? r : verify_node(hasher, index, size, node, path, n, root);
 }
 
-/* The first hash is a subtree of both; from there on both roots grow side by side. */
+/* @first is the root of a subtree of both trees; from there both roots are computed in step. */
 static int verify_growth(struct hasher *hasher, struct walk walk, const struct audit_hash *first,
 			 const struct audit_hash *path, size_t n, const struct audit_hash *old_root,
 			 const struct audit_hash *new_root)
@@ -480,7 +482,7 @@ int merkle_verify_consistency(struct hasher *hasher, uint64_t old_size, uint64_t
 		return -EBADMSG;
 	while (walk.at & 1)
 		go_up(&walk);
-	/* A perfect old tree is itself the first hash, and the path leaves it out. */
+	/* If the old tree is perfect, its root is the first hash, and the path omits it. */
 	if (is_perfect)
 		return verify_growth(hasher, walk, old_root, path, n, old_root, new_root);
 	return verify_growth(hasher, walk, &path[0], path + 1, n - 1, old_root, new_root);

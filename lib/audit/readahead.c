@@ -4,37 +4,41 @@
  * SQLite reads a file page by page, and pread() of a page in the page cache costs as much as
  * hashing it. So a read of the page after the last one also reads the pages that follow it.
  *
- * mmap() would cost nothing, and SIGBUS would kill the reader of a file that is cut short.
+ * mmap() would avoid the copy, but SIGBUS kills the reader if the file is truncated meanwhile.
  *
  * A page that was read ahead equals the page that SQLite would read: while a snapshot is open, no
  * checkpoint of the WAL writes a page into the file that the snapshot reads from there. A snapshot
- * begins and ends with a lock, of the file or of the index of the WAL, and every lock drops what
- * was read ahead.
+ * begins and ends with a lock, of the file or of the WAL's index, and every lock drops the pages
+ * read ahead.
  *
- * The methods of SQLite's own file object are replaced, and nothing else of it: a VFS
- * would repeat all of its methods.
+ * Only the methods of SQLite's own file object are replaced: a VFS would have to repeat all of its
+ * methods.
  */
 
 #include "audit/readahead.h"
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define READAHEAD_BYTES (256 * 1024)
-/* So far ahead of the page before a page may lie: those between are of other tables. */
+/* A read at most this far after the last one still counts as sequential: the pages between belong
+ * to other tables. */
 #define STEP_MAX (16 * 1024)
 
 struct readahead {
-	sqlite3_io_methods methods; /* first: a file of SQLite points to it */
+	sqlite3_io_methods methods;
 	const sqlite3_io_methods *real;
-	sqlite3_int64 next; /* behind the page that was read last */
-	sqlite3_int64 at;   /* what is in bytes */
+	sqlite3_int64 next; /* offset after the page that was read last */
+	sqlite3_int64 at;   /* offset of the buffered bytes */
 	size_t n_bytes;
 	char bytes[READAHEAD_BYTES];
 };
+
+_Static_assert(offsetof(struct readahead, methods) == 0, "SQLite's file object points to it");
 
 static struct readahead *readahead_of(sqlite3_file *file)
 {
@@ -71,7 +75,7 @@ static int read_page(sqlite3_file *file, void *bytes, int n_bytes, sqlite3_int64
 	bool is_next = readahead->next >= 0 && offset >= readahead->next &&
 		       offset - readahead->next <= STEP_MAX;
 
-	/* What fails here is read once more below, and fails there as it always did. */
+	/* If this fails, the plain read below fails the same way and reports it. */
 	if (!has(readahead, n_bytes, offset) && is_next)
 		(void)fill(readahead, file, offset);
 	readahead->next = offset + n_bytes;

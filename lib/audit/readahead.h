@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Large reads of a database that is read from its begin to its end
+ * Large reads of a database that is read sequentially
  */
 
 #include <sqlite3.h>
@@ -10,8 +10,8 @@
 struct readahead;
 
 /*
- * Puts itself between SQLite and the main file of @db, which is open to be read only. 0 or
- * negative errno. Free it when @db is closed.
+ * Hooks into the reads of the main file of @db, which must be open read-only. 0 or negative errno.
+ * Free it after @db is closed.
  */
 int readahead_new(sqlite3 *db, struct readahead **ret);
 struct readahead *readahead_free(struct readahead *readahead);

@@ -3,12 +3,12 @@
 /*
  * Finding secrets
  *
- * A prefix alone is no secret: "sk-SK" is a locale and npm_config_cache a variable. What follows it
- * has to look like a token: so many characters of its alphabet, and fewer where one is a digit. Two
- * prefixes are also the ends of words ("task-", "disk-"), so no letter may come before them.
+ * A prefix alone is not a secret: "sk-SK" is a locale and npm_config_cache a variable. It must be
+ * followed by a token: a minimum of characters of its alphabet, and fewer if one is a digit. Two
+ * prefixes are also ends of words ("task-", "disk-"), so no letter may precede them.
  *
- * Patterns are interpreted and not compiled to machine code: a log's service does without memory
- * that it can write and execute.
+ * Patterns are interpreted and not compiled to machine code: the log's service runs without memory
+ * that is both writable and executable.
  */
 
 #include "audit/redact.h"
@@ -30,7 +30,7 @@
 #define MATCH_LIMIT 100000
 #define DEPTH_LIMIT 1000
 #define HEAP_LIMIT_KIB 1024
-#define N_XOX 27 /* "xox-" as it is often written, and what is meant: xoxa- to xoxz- */
+#define N_XOX 27 /* variants of "xox-": xoxa- to xoxz- */
 #define XOX_SIZE 6
 
 enum alphabet {
@@ -42,8 +42,8 @@ enum alphabet {
 struct prefix {
 	const char *text;
 	enum alphabet alphabet;
-	size_t n_min;	    /* characters behind it */
-	size_t n_min_plain; /* where no digit is among them */
+	size_t n_min;	    /* characters required after the prefix */
+	size_t n_min_plain; /* the same if none of them is a digit */
 	bool begins_word;
 };
 
@@ -83,9 +83,9 @@ void redactor_free_ptr(struct redactor **redactor)
 	*redactor = redactor_free(*redactor);
 }
 
-/* ---- made once ---- */
+/* ---- set-up ---- */
 
-/* The row of every word: what lies behind the table are the variants of its last row. */
+/* The table row of an automaton word: words after the table's end are variants of its last row. */
 static const struct prefix *prefix_of(uint32_t word)
 {
 	return &prefixes[word < N_PREFIXES ? word : N_PREFIXES - 1];
@@ -141,7 +141,7 @@ static int add_pattern(struct redactor *redactor, const char *pattern, struct sb
 static int set_limits(struct redactor *redactor)
 {
 	redactor->limits = pcre2_match_context_create(NULL);
-	/* One pair: groups are not asked for. */
+	/* One pair of offsets: groups are not used. */
 	redactor->match = pcre2_match_data_create(1, NULL);
 	if (!redactor->limits || !redactor->match)
 		return -ENOMEM;
@@ -175,9 +175,9 @@ int redactor_new(const char *const *patterns, size_t n_patterns, struct redactor
 	return 0;
 }
 
-/* ---- searched ---- */
+/* ---- searching ---- */
 
-/* As many places at once as any processor compares. */
+/* 16 bytes: a vector that every supported processor compares in one instruction. */
 typedef uint8_t block __attribute__((__vector_size__(16)));
 #define BEGINNING 3
 #define WINDOW (sizeof(block) + BEGINNING - 1)
@@ -190,14 +190,14 @@ static block load(const uint8_t *bytes)
 	return loaded;
 }
 
-/* Are the first three characters of a prefix at one of the first 16 places? */
+/* Do the first three characters of any prefix occur at one of the first 16 places? */
 static inline bool has_beginning(const uint8_t bytes[WINDOW])
 {
 	const block first = load(bytes), second = load(bytes + 1), third = load(bytes + 2);
 	block found = { 0 };
 	uint64_t halves[2];
 
-	/* The table is known when this is compiled, and nothing of it is read then. */
+	/* Unrolled, the table's bytes become constants in the code. */
 #pragma GCC unroll 8
 	for (size_t i = 0; i < N_PREFIXES; i++)
 		found |= (block)((first == (uint8_t)prefixes[i].text[0]) &
@@ -207,8 +207,8 @@ static inline bool has_beginning(const uint8_t bytes[WINDOW])
 	return (halves[0] | halves[1]) != 0;
 }
 
-/* False is certain. The automaton looks at one byte after the other, and each time the place of the
- * next look is known only after this one. */
+/* A fast filter; false is certain. The automaton takes one byte at a time, each step waiting for
+ * the one before. */
 static bool may_have_prefix(const uint8_t *bytes, size_t n_bytes)
 {
 	uint8_t rest[WINDOW] = { 0 };
@@ -256,7 +256,7 @@ static bool is_in(enum alphabet alphabet, char c)
 	return false;
 }
 
-/* Where the token ends whose prefix was found, or 0 where it is none. */
+/* The end of the token whose prefix was found, or 0 if no token follows. */
 static size_t token_end(const char *bytes, size_t n_bytes, const struct automaton_match *found)
 {
 	const struct prefix *prefix = prefix_of(found->word);
@@ -271,7 +271,7 @@ static size_t token_end(const char *bytes, size_t n_bytes, const struct automato
 	return n >= (has_digit ? prefix->n_min : prefix->n_min_plain) ? end : 0;
 }
 
-/* 1 if there was one. */
+/* 1 if a token was found. */
 static int clean_tokens(const struct redactor *redactor, const char *bytes, size_t n_bytes,
 			struct text *out)
 {
@@ -293,8 +293,8 @@ static int clean_tokens(const struct redactor *redactor, const char *bytes, size
 	return at > 0;
 }
 
-/* The next match from @at on: 1 with its place, 0 for none, -E2BIG where the search was given up or
- * is impossible. */
+/* The next match from @at on: 1 with its offsets, 0 if there is none, -E2BIG if a limit of the
+ * search was reached. */
 static int find_pattern(const struct redactor *redactor, const pcre2_code *pattern,
 			const char *bytes, size_t n_bytes, size_t at, PCRE2_SIZE ret[2])
 {
@@ -305,7 +305,7 @@ static int find_pattern(const struct redactor *redactor, const pcre2_code *patte
 	if (r == PCRE2_ERROR_NOMATCH)
 		return 0;
 	place = pcre2_get_ovector_pointer(redactor->match);
-	/* \K can put the start behind the end. */
+	/* \K can place the match's start after its end. */
 	if (r < 0 || place[0] < at || place[1] <= place[0])
 		return -E2BIG;
 	ret[0] = place[0];
@@ -335,7 +335,7 @@ static int clean_pattern(const struct redactor *redactor, const pcre2_code *patt
 	return at > 0;
 }
 
-/* Every pattern sees what the one before it has left. */
+/* Each pattern searches the output of the one before. */
 static int clean_patterns(const struct redactor *redactor, const char *bytes, size_t n_bytes,
 			  struct text *out)
 {

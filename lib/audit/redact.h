@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Secrets leave a text before it is hashed: what is in the chain cannot be taken out again
+ * Secrets are cut out of a text before it is hashed, because nothing can be removed from the chain
  *
- * Known prefixes of tokens are found by one word automaton. The user's patterns are PCRE2's, and
- * their work is bounded: where a bound is reached the whole text counts as secret.
+ * One word automaton finds known prefixes of tokens. The user's patterns are PCRE2's and their work
+ * is bounded: if a bound is reached, the whole text counts as a secret.
  */
 
 #include <stdbool.h>
@@ -21,7 +21,8 @@ struct redactor;
 #define REDACT_PATTERNS_MAX 64
 #define REDACT_PATTERN_BYTES_MAX 4096
 
-/* @patterns may be NULL where there are none. -EINVAL names the pattern and the place in it. */
+/* @patterns may be NULL if @n_patterns is 0. -EINVAL names the pattern and the offset of the error
+ * in it. */
 int redactor_new(const char *const *patterns, size_t n_patterns, struct redactor **ret,
 		 struct sbx_error *err);
 struct redactor *redactor_free(struct redactor *redactor);
@@ -29,19 +30,19 @@ void redactor_free_ptr(struct redactor **redactor);
 #define _cleanup_redactor_ _cleanup_(redactor_free_ptr)
 
 /*
- * Can these bytes hold a secret? False is certain, for the bytes as they are (escapes are not
- * decoded). Always true where there are patterns.
+ * Might these bytes contain a secret? False is certain, for the bytes as they are (escapes are not
+ * decoded). Always true if there are patterns.
  */
 bool redactor_suspects(const struct redactor *redactor, const void *bytes, size_t n_bytes);
 /*
- * 1 with the text without its secrets added to @out, 0 where there are none and nothing was added,
- * or -ENOMEM. @bytes are UTF-8 and do not lie in @out.
+ * 1 if the text was added to @out with its secrets replaced, 0 if it has none and nothing was
+ * added, or -ENOMEM. @bytes are UTF-8 and must not lie in @out.
  */
 int redactor_clean(const struct redactor *redactor, const char *bytes, size_t n_bytes,
 		   struct text *out);
 /*
- * The same for each text in a JSON value, names among them: 1 with the value without its secrets
- * added to @out, 0, -EILSEQ for half of a surrogate pair, or -ENOMEM.
+ * The same for each text in a JSON value, including names: 1 if the value was added to @out with
+ * its secrets replaced, 0, -EILSEQ for half of a surrogate pair, or -ENOMEM.
  */
 int redactor_clean_json(const struct redactor *redactor, const char *value, size_t n_bytes,
 			struct text *out);

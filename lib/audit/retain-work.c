@@ -3,9 +3,9 @@
 /*
  * From a closed segment to its archive
  *
- * The archive is made under another name, read again to its end, and compared with the segment; it
- * is on the disk when it gets its name, and only then the segment goes. A process that is killed
- * on the way leaves the segment, and all of this is done again.
+ * The archive is written under a temporary name, read again to its end, compared with the segment
+ * and synced; then it is renamed to its final name, and only then is the segment deleted. A process
+ * that is killed meanwhile leaves the segment, and all of this is repeated.
  */
 
 #include "audit/retain-work.h"
@@ -29,15 +29,15 @@
 #include "base/fd.h"
 #include "base/text.h"
 
-/* Where a closed segment leads to. */
+/* The state at the end of a closed segment. */
 struct segment_end {
 	struct audit_hash head;
 	struct merkle_frontier frontier;
-	struct audit_hash notes; /* a digest of all its notes */
-	bool has_stub;		 /* something in it tells of a deleted archive */
+	struct audit_hash notes; /* digest of all its notes */
+	bool has_stub;		 /* it contains a stub of a deleted archive */
 };
 
-/* "cannot @doing the segment 'NAME'": returns @code. */
+/* Fills @err with "cannot @doing the segment 'NAME'"; returns @code. */
 static int retain_fail(struct sbx_error *err, int code, const char *doing, const char *name,
 		       const char *why, const char *fix)
 {
@@ -156,7 +156,7 @@ static int retain_check_joint(int directory, const struct segment_file *behind, 
 {
 	_cleanup_segment_ struct segment *segment = NULL;
 	struct segment_about about = { .size = 0 };
-	/* The one behind may be the one that is written to. */
+	/* The next segment may be the one that is being written to. */
 	int r = segment_open_patiently(directory, behind, &segment, err);
 
 	if (r < 0)
@@ -176,11 +176,11 @@ static int retain_check_joint(int directory, const struct segment_file *behind, 
 /* ---- epochs that end in it ---- */
 
 /*
- * The last copy of an epoch's last checkpoint, which names the next key, may be in the archive
+ * The archive may hold the last copy of an epoch's last checkpoint, which names the next key
  *
- * The writer has put these notes into the file of epochs when it closed the segment. If they were
- * removed from that file, they are put back before the archive is deleted, and not earlier: until
- * then 'sbx-audit verify' has to report the loss.
+ * The writer added these notes to the file of epochs when it closed the segment. If they were
+ * removed from that file, restore them just before the archive is deleted, and not earlier: until
+ * then 'sbx-audit verify' must report the loss.
  */
 
 static int find_epoch(void *userdata, uint64_t size, const char *note, size_t n_bytes,
@@ -226,7 +226,7 @@ static int retain_keep_epochs(const struct retain_work *work, struct sbx_error *
 
 #define NEW_SUFFIX RETAIN_NEW_SUFFIX
 #define FIX_DISK "check the file system and its free space"
-/* zstd makes records an eighth of their size. */
+/* Estimate the archive at a quarter of the segment; zstd usually reaches an eighth. */
 #define ROOM_SHARE 4
 #define USEC_PER_SEC UINT64_C(1000000)
 #define NSEC_PER_USEC 1000
@@ -276,7 +276,7 @@ static int each_note(void *userdata, store_visit_note visit, void *visitor, stru
 	return segment_each_checkpoint(packing->segment, 0, visit, visitor, err);
 }
 
-/* It is as old as what is in it, so that its age counts from there. */
+/* Gives the archive the mtime of its segment, from which its age is counted. */
 static int set_age(int fd, uint64_t usec)
 {
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
@@ -315,7 +315,7 @@ static int write_new(const struct retain_work *work, const char *name, struct se
 	return r < 0 ? retain_fail(err, r, "archive", file->name, NULL, FIX_DISK) : 0;
 }
 
-/* The archive is read again from the disk, and must be the segment. */
+/* Reads the new archive from the disk and compares it with the segment. */
 static int check_new(const struct retain_work *work, const struct names *names,
 		     const struct segment_end *end, struct sbx_error *err)
 {
@@ -339,7 +339,7 @@ static int check_new(const struct retain_work *work, const struct names *names,
 			   "check the disk and the memory of this machine");
 }
 
-/* SQLite's files after the database: without it they are nothing. */
+/* Deletes the database first: without it, -wal and -shm are leftovers that a later run removes. */
 static int remove_store(int directory, const struct segment_file *file, struct sbx_error *err)
 {
 	static const char *const suffixes[] = { "", "-wal", "-shm" };
@@ -364,8 +364,7 @@ static int put_in_place(int directory, const struct segment_file *file, const st
 	return remove_store(directory, file, err);
 }
 
-/* The archive must not take the last room of the disk: the log itself and other programs go on
- * writing to it. */
+/* The archive must not use up the disk: the log itself and other programs still write to it. */
 static int check_room(const struct retain_work *work, struct sbx_error *err)
 {
 	struct statvfs fs;
@@ -415,7 +414,7 @@ int retain_archive(const struct retain_work *work, struct sbx_error *err)
 	return put_in_place(work->directory, &work->file, &names, err);
 }
 
-/* ---- what a crash has left ---- */
+/* ---- leftovers of a crash ---- */
 
 static bool is_there(int directory, const char *name, size_t n)
 {
@@ -425,7 +424,7 @@ static bool is_there(int directory, const char *name, size_t n)
 	return faccessat(directory, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* A file that was not complete, or one of SQLite's without its database. */
+/* Is @name an incomplete file, or a file of SQLite's whose database is gone? */
 static bool is_left_over(int directory, const char *name)
 {
 	static const char *const unfinished[] = {
@@ -475,12 +474,12 @@ int retain_measure(int directory, uint64_t *ret)
 /*
  * Deleting the oldest archive
  *
- * The record that says so is signed and on the disk before the file goes, and the segment keeps in
- * the same transaction how far the log is deleted: after a crash in between the file goes without
- * another record.
+ * The record of the deletion is signed and on disk before the file is deleted, and the same
+ * transaction stores in the segment how far the log is deleted: after a crash in between, the file
+ * is deleted without another record.
  *
- * Records about deleted archives are deleted one day, too. So the one about an archive that holds
- * such records speaks for all that they spoke for: it begins with record 0.
+ * Records of deleted archives are deleted one day, too. So the stub of an archive that holds stubs
+ * replaces them all: it begins with record 0.
  */
 
 #define FIX_VERIFY "keep the directory as it is, and find the fault: sbx-audit verify --full"
@@ -513,7 +512,8 @@ static int write_deleted(struct audit_log *log, const struct audit_stub *stub,
 	return store_set_meta(log->store, META_DELETED, bytes, sizeof(bytes), err);
 }
 
-/* A pattern that cuts out of records could cut into this one, which would then excuse nothing. */
+/* A user's redaction pattern could match in the stub, which then would excuse nothing: check the
+ * stored record. */
 static int check_said(struct audit_log *log, const struct audit_stub *stub, struct sbx_error *err)
 {
 	const struct text *body = &log->entry.body;
@@ -554,7 +554,7 @@ static int say(struct audit_log *log, const struct audit_stub *stub, struct sbx_
 	return audit_log_checkpoint(log, err);
 }
 
-/* ---- what there is to say ---- */
+/* ---- preparing the stub ---- */
 
 static int fail_gap(const struct segment_file *file, struct sbx_error *err)
 {

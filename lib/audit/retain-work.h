@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * One file of a log that is dealt with: read to its end, made an archive, or deleted
+ * Work on one file of a log: reading it to its end, archiving it, or deleting it
  */
 
 #include <sbx/error.h>
@@ -15,7 +15,7 @@ struct audit_archive;
 
 #define RETAIN_NEW_SUFFIX ".new"
 
-/* How far the log is deleted. */
+/* How far the log was deleted: the number of records, and the hash of the last one. */
 struct deleted {
 	uint64_t size;
 	struct audit_hash head;
@@ -28,29 +28,29 @@ struct retain_count {
 	uint64_t n_read;
 };
 
-/* One file that is dealt with, and what has been found out about it. */
+/* The file being worked on, with the results so far. */
 struct retain_work {
 	enum retain_action action;
 	int directory;
 	struct segment_file file, behind;
 	struct retain_count *count; /* not owned */
 	int r;
-	struct sbx_error problem; /* where r is negative */
-	/* for a deletion: */
-	struct deleted deleted; /* before it */
-	struct audit_stub stub; /* what there is to say, or */
-	bool is_said;		/* the record is there already */
-	bool lacks_epochs;	/* the file of epochs has not all that is in it */
+	struct sbx_error problem; /* valid if r is negative */
+	/* valid for a deletion: */
+	struct deleted deleted; /* state before this deletion */
+	struct audit_stub stub; /* the stub to be written, or */
+	bool is_said;		/* it is in the log already */
+	bool lacks_epochs;	/* the file of epochs lacks an epoch that ends in this archive */
 };
 
-/* Makes an archive of a closed segment. */
+/* Archives a closed segment. */
 int retain_archive(const struct retain_work *work, struct sbx_error *err);
-/* Deletes the first archive of the log, and a record says so: what the log says before, what the
- * archive is (which takes long, and needs no log), and the deletion itself. */
+/* Deletes the log's oldest archive, in three steps: read how far the log is deleted; read the
+ * archive (which takes long, and does not need the log); write the stub and delete the file. */
 int retain_read_deleted(struct audit_log *log, struct retain_work *work, struct sbx_error *err);
 int retain_prepare_deletion(struct retain_work *work, struct sbx_error *err);
 int retain_delete(struct audit_log *log, const struct retain_work *work, struct sbx_error *err);
-/* Removes what a crash has left. */
+/* Removes leftovers of a crash. */
 void retain_clean(int directory);
-/* The bytes of all files in the directory. */
+/* Total size of the files in the directory. */
 int retain_measure(int directory, uint64_t *ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Decides which file of a log to pack or delete next: one at a time, because the size of an archive
- * is not known before it is made
+ * Decides which file of a log to archive or delete next: one at a time, because the size of an
+ * archive is not known before it is made
  */
 
 #include "audit/retain.h"
@@ -20,7 +20,7 @@
 
 #define USEC_PER_SEC UINT64_C(1000000)
 #define SECONDS_PER_DAY 86400
-/* 1970 began on a Thursday. */
+/* 1970-01-01 was a Thursday. */
 #define DAYS_BEFORE_MONDAY 3
 #define WARNING_PERCENT 80
 #define CRITICAL_PERCENT 95
@@ -28,7 +28,7 @@
 const char *const rotation_names[N_ROTATIONS + 1] = { "none",	"hourly",  "daily",
 						      "weekly", "monthly", NULL };
 
-/* The number of the month, counted from any. */
+/* Number of the month on an arbitrary but fixed scale. */
 static uint64_t month_of(time_t seconds)
 {
 	struct tm tm = { .tm_year = 0 };
@@ -66,7 +66,7 @@ static bool is_held(const struct retain_facts *facts, size_t i)
 	return facts->is_held && facts->is_held[i];
 }
 
-/* The first closed segment that has to become an archive; or facts->n. */
+/* Index of the first closed segment that should be archived; facts->n if there is none. */
 static size_t find_store(const struct retain_policy *policy, const struct retain_facts *facts)
 {
 	bool is_tight = facts->n_bytes > policy->max_bytes / 2;
@@ -101,7 +101,7 @@ enum retain_action retain_next(const struct retain_policy *policy, const struct 
 
 enum retain_level retain_level_of(uint64_t n_bytes, uint64_t max_bytes)
 {
-	/* Divided first, so that no size is too large. */
+	/* Divide first: the product could overflow. */
 	if (n_bytes > max_bytes / 100 * CRITICAL_PERCENT + max_bytes % 100 * CRITICAL_PERCENT / 100)
 		return RETAIN_LEVEL_CRITICAL;
 	if (n_bytes > max_bytes / 100 * WARNING_PERCENT + max_bytes % 100 * WARNING_PERCENT / 100)
@@ -112,7 +112,7 @@ enum retain_level retain_level_of(uint64_t n_bytes, uint64_t max_bytes)
 /* ---- levels ---- */
 
 /*
- * How full the directory is, and the records that say so
+ * How full the directory is, and the records about it
  */
 
 static int say(struct audit_log *log, uint64_t n_bytes, uint64_t max_bytes, enum retain_level level,
@@ -149,8 +149,8 @@ static int say_levels(struct audit_log *log, uint64_t n_bytes, uint64_t max_byte
 	return save(log, level, err);
 }
 
-/* A record says once that the directory has grown over a level. When it shrinks below a level, the
- * level is forgotten. */
+/* Adds a record once when the directory's size exceeds a level. When it shrinks below, the level is
+ * reset. */
 static int say_level(struct audit_log *log, uint64_t n_bytes, uint64_t max_bytes,
 		     enum retain_level *ret, struct sbx_error *err)
 {
@@ -175,10 +175,10 @@ static int say_level(struct audit_log *log, uint64_t n_bytes, uint64_t max_bytes
 /* ---- carry it out ---- */
 
 /*
- * Retention as a whole: look, do the one thing that is next, look again
+ * Retention as a loop: choose the next action, carry it out, choose again
  */
 
-/* A guess: how small zstd makes records. */
+/* An estimate: zstd shrinks records to about an eighth. */
 #define PACKED_SHARE 8
 
 static int fail(struct sbx_error *err, int code)
@@ -188,9 +188,9 @@ static int fail(struct sbx_error *err, int code)
 	return code;
 }
 
-/* ---- what cannot be dealt with ---- */
+/* ---- files that cannot be processed ---- */
 
-/* Files are known by their numbers: the list is read again after each of them. */
+/* The numbers of such files: the list is read again after each action, so indices change. */
 struct held {
 	uint64_t *firsts;
 	size_t n;
@@ -229,7 +229,7 @@ struct retention {
 	struct retain_report report;
 	struct held held;
 	struct retain_count count;
-	struct retain_work work; /* the one thing that is being done */
+	struct retain_work work; /* the action in progress */
 };
 
 int retention_begin(struct audit_log *log, const struct retain_options *options,
@@ -283,7 +283,7 @@ static int choose(struct retention *retention, struct sbx_error *err)
 	struct retain_facts facts = { .now_usec = retention->options.now_usec };
 	struct retain_work *work = &retention->work;
 	size_t i = 0;
-	/* The segment that is written to has to be the last one. */
+	/* The segment that is written to must be the last one in the list. */
 	int r = retention->log->is_closed ? log_go_on(retention->log, err) : 0;
 
 	if (r < 0)
@@ -367,7 +367,7 @@ int audit_log_retain(struct audit_log *log, const struct retain_options *options
 	return r;
 }
 
-/* ---- what it would do ---- */
+/* ---- preview ---- */
 
 static void pretend(struct segment_list *list, struct retain_facts *facts,
 		    enum retain_action action, size_t i)
@@ -412,7 +412,8 @@ int retain_preview(int directory, const struct retain_options *options, struct r
 
 /* ---- a new segment ---- */
 
-/* When it was made; the first ones do not say, and then their first record does. */
+/* The time of a segment's creation; older segments do not store it: then the time of their first
+ * record. */
 struct begun {
 	struct audit_log *log;
 	uint64_t usec;

@@ -4,11 +4,11 @@
 /*
  * How long the log is kept, and in which form
  *
- * A segment is closed when its time is over or when it is large. A closed one becomes an archive,
- * which is read again and compared with it before it goes. The oldest archive is deleted when it is
- * too old or when there is no room; a record of the log itself, signed before, says what was
- * deleted (audit/chain.h). A process that is killed on the way leaves a log that verifies, and the
- * next goes on.
+ * A segment is closed when its period is over or when it is large. A closed segment becomes an
+ * archive and is deleted after the archive was read again and compared with it. The oldest archive
+ * is deleted when it is too old or when space runs short; a record of the log itself, signed
+ * before, says what was deleted (audit/chain.h). A process that is killed meanwhile leaves a log
+ * that verifies, and the next run continues.
  */
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@
 struct audit_log;
 struct sbx_error;
 
-/* ---- when ---- */
+/* ---- rotation ---- */
 
 enum rotation {
 	ROTATION_NONE,
@@ -31,7 +31,7 @@ enum rotation {
 	N_ROTATIONS,
 };
 
-/* "none", "hourly" and so on; NULL behind the last. For option tables. */
+/* "none", "hourly" and so on; NULL after the last. For option tables. */
 extern const char *const rotation_names[N_ROTATIONS + 1];
 
 #define RETAIN_SEGMENT_BYTES (UINT64_C(256) << 20)
@@ -40,21 +40,22 @@ extern const char *const rotation_names[N_ROTATIONS + 1];
 #define RETAIN_STORE_DAYS 7
 #define RETAIN_USEC_PER_DAY UINT64_C(86400000000)
 
-/* Has another hour, day, week or month begun, in UTC, since @begun_usec? */
+/* Is @now_usec in another hour, day, week or month (UTC) than @begun_usec? */
 bool rotation_is_over(enum rotation rotation, uint64_t begun_usec, uint64_t now_usec);
 /*
- * audit_log_rotate() if the present segment was begun in another hour (or day ...) or is larger
- * than @max_bytes.
+ * Calls audit_log_rotate() if the current segment was begun in another period or is larger than
+ * @max_bytes.
  */
 int audit_log_rotate_if_due(struct audit_log *log, enum rotation rotation, uint64_t max_bytes,
 			    struct sbx_error *err);
 
-/* ---- what ---- */
+/* ---- policy ---- */
 
 struct retain_policy {
-	uint64_t archive_usec; /* an archive that is older is deleted */
-	uint64_t store_usec;   /* a closed segment that is older becomes one */
-	uint64_t max_bytes;    /* of the directory; from half of it on each closed segment does */
+	uint64_t archive_usec; /* older archives are deleted */
+	uint64_t store_usec;   /* older closed segments are archived */
+	uint64_t max_bytes;    /* limit for the directory; above half of it every closed segment is
+				  archived */
 };
 
 enum retain_action {
@@ -65,14 +66,14 @@ enum retain_action {
 };
 
 struct retain_facts {
-	const struct segment_file *files; /* as in a segment_list: the last one is being written */
-	const bool *is_held;		  /* those that cannot be dealt with; NULL: none */
+	const struct segment_file *files; /* as in a segment_list; the last one is being written */
+	const bool *is_held;		  /* files that cannot be processed; NULL: none */
 	size_t n;
-	uint64_t n_bytes; /* of the directory, with everything in it */
+	uint64_t n_bytes; /* total size of the directory */
 	uint64_t now_usec;
 };
 
-/* What has to be done next, and with which file. Only the first one is ever deleted. */
+/* Chooses the next action and its file. Only the first file is ever deleted. */
 enum retain_action retain_next(const struct retain_policy *policy, const struct retain_facts *facts,
 			       size_t *ret_index);
 
@@ -83,9 +84,9 @@ enum retain_level {
 };
 enum retain_level retain_level_of(uint64_t n_bytes, uint64_t max_bytes);
 
-/* ---- do it ---- */
+/* ---- retention ---- */
 
-/* One thing that was done (or would be); @problem: that could not be, and why. */
+/* Reports an action that was carried out (or would be); @problem: why it failed, or NULL. */
 typedef void (*retain_tell)(void *userdata, enum retain_action action,
 			    const struct segment_file *file, const struct sbx_error *problem);
 /* How many records were read until now. Each one that is archived is read several times. */
@@ -102,15 +103,15 @@ struct retain_options {
 struct retain_report {
 	size_t n_archived;
 	size_t n_deleted;
-	size_t n_problems; /* files that were left as they are */
-	uint64_t n_bytes;  /* of the directory, afterwards */
+	size_t n_problems; /* files that could not be processed */
+	uint64_t n_bytes;  /* size of the directory afterwards */
 	enum retain_level level;
 };
 
 /*
- * Commits what is open. 0 also where a file could not be dealt with: that is reported, and the
- * others go on. When the directory has become fuller than a level, a record of the log says so,
- * once.
+ * Commits the open transaction, then archives and deletes files as the policy says. Returns 0 even
+ * if a file could not be processed: that is reported, and the others are processed. If the
+ * directory's size exceeds a new level, adds a record of it, once.
  */
 int audit_log_retain(struct audit_log *log, const struct retain_options *options,
 		     struct retain_report *ret, struct sbx_error *err);
@@ -119,16 +120,16 @@ int audit_log_retain(struct audit_log *log, const struct retain_options *options
  *
  *   begin, then while next returns 1: work, end; free
  *
- * Only work() takes long: it reads one file to its end, and packs it. It needs nothing of the log
- * but its directory, so another thread may do it; everything else belongs to the log's. Between the
- * steps the log may be written to, and more of its segments may be closed.
+ * Only work() takes long: it reads one file to its end, and archives it. It uses nothing of the log
+ * but its directory, so another thread may run it; everything else must run in the log's thread.
+ * Between the steps records may be added to the log, and segments closed.
  */
 struct retention;
 
-/* Commits what is open, as end() and the last next() may. */
+/* Commits the open transaction, as may end() and the last next(). */
 int retention_begin(struct audit_log *log, const struct retain_options *options,
 		    struct retention **ret, struct sbx_error *err);
-/* 1, or 0 where nothing is left to be done and *@ret_report says what was. */
+/* 1, or 0 if nothing is left to do and *@ret_report is final. */
 int retention_next(struct retention *retention, struct retain_report *ret_report,
 		   struct sbx_error *err);
 void retention_work(struct retention *retention);
@@ -137,6 +138,6 @@ struct retention *retention_free(struct retention *retention);
 void retention_free_ptr(struct retention **retention);
 #define _cleanup_retention_ _cleanup_(retention_free_ptr)
 
-/* What it would do; how small archives become can only be guessed. Without a lock. */
+/* Reports what audit_log_retain() would do, without the lock; sizes of archives are estimates. */
 int retain_preview(int directory, const struct retain_options *options, struct retain_report *ret,
 		   struct sbx_error *err);

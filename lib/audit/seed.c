@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Entry after entry. Each one's own hash is computed first: where that is right and what it names
- * as the one before is not there, something is missing; where it is wrong, the entry was changed.
+ * Entries are checked one after the other, each entry's own hash first: if that is right, but
+ * prev_hash is not the hash of the entry before, entries are missing; if it is wrong, the entry was
+ * changed.
  */
 
 #include "audit/seed.h"
@@ -31,7 +32,7 @@ enum member {
 	N_MEMBERS,
 };
 
-/* Those up to hash are columns of their own, the rest is data. */
+/* The members up to hash have their own columns; all others are data. */
 static const struct {
 	const char *name;
 	enum json_kind kind;
@@ -77,7 +78,7 @@ static int fail(struct seed *seed, enum verify_verdict verdict, const char *what
 	return 1;
 }
 
-/* Where not even the first line is an entry it is another kind of file. */
+/* If not even the first line is an entry, the file is of another kind. */
 static int fail_line(struct seed *seed, const char *why)
 {
 	return fail(seed, seed->report->n_good > 0 ? VERIFY_TAMPERED : VERIFY_UNREADABLE,
@@ -113,7 +114,7 @@ static enum member find_member(const struct json_item *name)
 	return i;
 }
 
-/* Adds a member of data as it is spelt. */
+/* Adds a member of data as spelt. */
 static void add_data(struct text *data, const struct json_item *name, const char *value,
 		     size_t n_value)
 {
@@ -242,7 +243,7 @@ static int check_hash(struct seed *seed)
 	return fail(seed, VERIFY_TAMPERED, "was changed", "its hash does not match its content");
 }
 
-/* Its hash is right, so it was once written like that: behind others that are not there. */
+/* The hash is right, so the entry was once written like this: after entries that are missing. */
 static int check_begin(struct seed *seed)
 {
 	struct entry *entry = &seed->entry;
@@ -264,7 +265,7 @@ static int check_begin(struct seed *seed)
 		    "timestamp");
 }
 
-/* Numbers ascend; other ids have no meaning. */
+/* Numeric ids must ascend; other ids have no order. */
 static bool is_id_next(const struct text *last, const struct json_item *id)
 {
 	if (is_digits(last->data, last->len) && is_digits(id->bytes, id->n_bytes) &&

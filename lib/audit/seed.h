@@ -2,18 +2,17 @@
 #pragma once
 
 /*
- * Logs of the form that sbx-audit's own grew out of: JSON lines in a chain, without a tree and
- * without signatures
+ * Logs in the format that preceded sbx-audit's: JSON lines in a chain, without a tree and without
+ * signatures
  *
  *   hash      = SHA-256(prev_hash, timestamp, event_type, data)
- *   prev_hash = hash of the line before; of the first one SHA-256("genesis:", timestamp)
+ *   prev_hash = hash of the line before; for the first line SHA-256("genesis:", timestamp)
  *
- * Hashes are 64 hexadecimal digits, and go into the next hash as these. The timestamp is the digits
- * that stand there, event_type the decoded text, and data the object of all other members as they
- * are spelt, in their order, without white space between them.
+ * Hashes are 64 hexadecimal digits and are hashed in this form. The timestamp is hashed as its
+ * digits, event_type as the decoded text, and data as the object of all other members as spelt, in
+ * their order, without white space between them.
  *
- * A process that can write the file can compute all of it again, and nothing says where the log
- * ends.
+ * A process that can write the file can recompute all of it, and nothing says where the log ends.
  */
 
 #include <stdbool.h>
@@ -25,11 +24,11 @@
 
 struct seed_report {
 	enum verify_verdict verdict;
-	struct sbx_error finding; /* unless it is intact */
+	struct sbx_error finding; /* valid unless the verdict is intact */
 	bool has_bad;
-	uint64_t bad_line; /* from 1 */
-	uint64_t n_good;   /* entries before it */
+	uint64_t bad_line; /* counted from 1 */
+	uint64_t n_good;   /* entries before bad_line */
 };
 
-/* Reads @fd to its end. 0 with a report, or negative errno where it cannot be read. */
+/* Reads @fd to its end. 0 with a report, or negative errno if it cannot be read. */
 int seed_verify(int fd, struct seed_report *ret, struct sbx_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Databases and archives side by side: which there are, and one way to read them
+ * Lists databases and archives together, and reads both in one way
  */
 
 #include "audit/segment.h"
@@ -25,7 +25,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
-/* ---- what a database says about itself ---- */
+/* ---- a database's meta table ---- */
 
 static int fail_about(struct store *store, const char *what, struct sbx_error *err)
 {
@@ -57,7 +57,7 @@ static int read_frontier(struct store *store, struct merkle_frontier *ret, struc
 	return 0;
 }
 
-/* A segment that was closed says it; an archive ends there. */
+/* A closed segment stores where the next one begins; an archive ends there. */
 static int read_next(struct store *store, uint64_t *ret, struct sbx_error *err)
 {
 	uint8_t next[8];
@@ -105,7 +105,7 @@ static int read_store_about(struct store *store, struct segment_about *ret, stru
 	return 0;
 }
 
-/* ---- what an archive says about itself ---- */
+/* ---- an archive's description ---- */
 
 void segment_add_about(struct text *out, const struct segment_about *about)
 {
@@ -202,7 +202,7 @@ int segment_parse_about(const char *bytes, size_t n_bytes, struct segment_about 
 #define MSEC_PER_SEC 1000
 #define NSEC_PER_MSEC 1000000
 
-/* ---- which there are ---- */
+/* ---- listing ---- */
 
 void segment_list_deinit(struct segment_list *list)
 {
@@ -230,7 +230,7 @@ static bool is_file(const char *name, struct segment_file *ret)
 	return false;
 }
 
-/* How large it is, and when it was changed. Readers change what is in -shm. */
+/* Takes size and mtime. -shm counts for the size only: readers modify it. */
 static void measure(int directory, struct segment_file *file)
 {
 	static const char *const suffixes[] = { "", "-wal", "-shm" };
@@ -316,7 +316,7 @@ void segment_become_archive(struct segment_file *file)
 		       SEGMENT_ARCHIVE_SUFFIX);
 }
 
-/* ---- one of them ---- */
+/* ---- one file ---- */
 
 struct segment *segment_free(struct segment *segment)
 {
@@ -365,7 +365,7 @@ static int64_t monotonic_msec(void)
 	return (int64_t)now.tv_sec * MSEC_PER_SEC + now.tv_nsec / NSEC_PER_MSEC;
 }
 
-/* SQLite has waited as long for a lock that stayed; it does not promise to wait for any. */
+/* SQLite waits for its lock, but not in every case: retry on -EBUSY. */
 int segment_open_patiently(int directory, const struct segment_file *file, struct segment **ret,
 			   struct sbx_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What differs is found out one value at a time: where two records are not equal, the value there
- * differs from then on, and the comparison is done again. What is between such values is compared
- * as it is, names and brackets with it.
+ * Learns one differing value at a time: where a record does not equal the stored one, mark the
+ * value at that place as differing and compare again. Everything between such values, including
+ * names and brackets, must be equal.
  */
 
 #include "audit/shape.h"
@@ -38,7 +38,7 @@ static bool add_value(struct shape *shape, const struct json_item *item, bool is
 	return true;
 }
 
-/* A record with a text that is not plain is none: the next one would hardly be equal to it. */
+/* Do not learn a record with escaped text: the next one would rarely equal it. */
 void shapes_learn(struct shapes *shapes, const char *bytes, size_t n_bytes, size_t event_at,
 		  size_t time_at)
 {
@@ -71,8 +71,8 @@ void shapes_learn(struct shapes *shapes, const char *bytes, size_t n_bytes, size
 
 /* ---- match ---- */
 
-/* How far the value goes at the begin of @bytes. What is behind is compared with what is behind the
- * shape's own: a quote, or what ends a number. */
+/* Length of the value at the begin of @bytes. The comparison of what follows checks the closing
+ * quote or the end of the number. */
 static size_t pass_value(const struct shape_value *value, const char *bytes, size_t n_bytes)
 {
 	size_t n = 0;
@@ -84,7 +84,8 @@ static size_t pass_value(const struct shape_value *value, const char *bytes, siz
 	return n > 1 && bytes[0] == '0' ? 0 : n;
 }
 
-/* The value in which the two first differ, or behind which they do, differs from now on. */
+/* Marks the value in which (or directly after which) the two first differ as differing; false if
+ * there is none. */
 static bool note_difference(struct shape *shape, size_t from, const char *bytes, size_t n_bytes)
 {
 	size_t at = from;
@@ -107,7 +108,7 @@ static bool note_difference(struct shape *shape, size_t from, const char *bytes,
 enum answer {
 	OTHER,
 	SAME,
-	AGAIN, /* now one more value differs */
+	AGAIN, /* one more value was marked as differing: compare again */
 };
 
 static enum answer compare(struct shape *shape, const char *bytes, size_t n_bytes,

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Records of a program differ in a few values. A shape is a record that was read, and which of its
- * values have differed so far: another record of the same shape is compared with it instead of
- * being read. It differs only inside of texts, by bytes that need no escape, and in the
- * digits of whole numbers. So it is JSON if the first one is, with the same members, whose values
- * are of the same kinds, and of the same event.
+ * A fast check for records that differ from an earlier one in a few values only. A shape is a
+ * record that was parsed, with a note of which values have differed so far; a record of the same
+ * shape is compared with it instead of being parsed. It may differ only inside texts, by bytes that
+ * need no escape, and in the digits of whole numbers. So it is JSON if the first one is, with the
+ * same members, whose values have the same kinds, and has the same event.
  */
 
 #include <stdbool.h>
@@ -23,22 +23,22 @@ struct shape_value {
 	uint16_t n_bytes;
 	bool is_text;
 	bool differs;
-	bool is_fixed; /* it must not */
+	bool is_fixed; /* must be equal */
 };
 
 struct shape {
-	uint16_t n_bytes; /* 0: there is none */
+	uint16_t n_bytes; /* 0: unused */
 	uint16_t n_values;
-	uint16_t time; /* which value that is */
+	uint16_t time; /* index of the value that is the time */
 	struct shape_value values[SHAPE_VALUES_MAX];
 	char bytes[SHAPE_BYTES_MAX];
 };
 
-/* Start it as { 0 }. */
+/* Initialise to { 0 }. */
 struct shapes {
 	struct shape shapes[SHAPES_MAX];
-	size_t last; /* that a record had */
-	size_t next; /* that is replaced */
+	size_t last; /* the shape that matched last */
+	size_t next; /* the shape to be replaced next */
 };
 
 struct shape_match {
@@ -46,9 +46,10 @@ struct shape_match {
 	size_t n_time;
 };
 
-/* Has the record a known shape? False says nothing about it. */
+/* Does the record have a known shape? False says nothing about the record. */
 bool shapes_match(struct shapes *shapes, const char *bytes, size_t n_bytes,
 		  struct shape_match *ret);
-/* The record was read: its event's name is the text at @event_at, its time the one at @time_at. */
+/* Stores the shape of a parsed record whose event's name is the text at offset @event_at, and whose
+ * time is the value at @time_at. */
 void shapes_learn(struct shapes *shapes, const char *bytes, size_t n_bytes, size_t event_at,
 		  size_t time_at);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One segment: an SQLite file, reached through the directory's fd, so that it is the one in the
- * directory that was opened and locked, whatever its path has become
+ * One segment: an SQLite file, opened through the directory's fd, so that it is in the directory
+ * that was opened and locked, wherever its path now leads
  *
- * There is no second writer, but SQLite has locks of its own that shut out every other process for
- * a moment: the last connection that closes a database puts its WAL into it, and a process that
- * finds the WAL's index torn, a reader too, makes it again. So every call waits for a lock, and
- * only one that stays is an error. The files beside the segment (-wal, -shm) stay when the writer
+ * There is no second writer, but SQLite has its own locks that exclude every other process for a
+ * moment: the last connection that closes a database checkpoints its WAL, and any process, even a
+ * reader, that finds the WAL's index torn rebuilds it. So every call waits for a lock, and only a
+ * lock that stays is an error. The files beside the segment (-wal, -shm) are kept when the writer
  * closes it: a reader without write permission for the directory needs them.
  */
 
@@ -92,8 +92,8 @@ static int fail_file(const char *name, int code, const char *why, const char *fi
 /* ---- tables ---- */
 
 /*
- * SQLite keeps the text of every definition. A segment of a log has exactly these texts: then no
- * trigger, no view, no generated column and no other type is in it.
+ * SQLite stores the text of every definition. Accept only exactly these texts: then the file
+ * contains no trigger, view, generated column or other type.
  */
 
 #define APPLICATION_ID 0x73627861 /* "sbxa" */
@@ -206,8 +206,8 @@ void store_free_ptr(struct store **store)
 	*store = store_free(*store);
 }
 
-/* The owner of a file could change it while it is written. Readers have nothing to lose by that:
- * they check what they read. */
+/* The owner of a file could change it while it is being written. A reader does not mind: it checks
+ * all that it reads. */
 static int check_file(int directory, const char *name, bool to_write, struct sbx_error *err)
 {
 	_cleanup_close_ int fd = path_open_beneath(directory, name, O_PATH, 0);
@@ -273,7 +273,7 @@ static struct store *connect(int directory, const char *name, int flags, int *re
 		return NULL;
 	}
 	harden(store);
-	/* SIGBUS would kill a process that has mapped a file which is cut short. */
+	/* Without mmap: SIGBUS would kill this process if another one truncates the file. */
 	*ret_code = run_pragmas(store, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", err);
 	if (*ret_code == 0)
 		*ret_code = store_prepare_scan(store, err);
@@ -298,8 +298,7 @@ static int prepare_writing(struct store *store, struct sbx_error *err)
 	if (!is_wal)
 		return fail_file(store->name, -ENOTSUP, "its file system has no shared memory",
 				 "keep the log on a local file system", err);
-	/* A commit waits for the disk; without a checkpoint now and then the WAL would only grow.
-	 */
+	/* A commit waits for the disk; without checkpoints the WAL would grow without bound. */
 	(void)sqlite3_wal_autocheckpoint(store->db, WAL_PAGES);
 	return run_pragmas(store, "PRAGMA synchronous=FULL; PRAGMA journal_size_limit=0", err);
 }
@@ -356,7 +355,7 @@ static void remove_new(int directory, const char *name)
 	}
 }
 
-/* Without a WAL yet: what is renamed must be one file, and complete. */
+/* Without a WAL at first: the rename must move one complete file. */
 static int fill_new(int directory, const char *name, store_fill fill, void *userdata,
 		    struct sbx_error *err)
 {

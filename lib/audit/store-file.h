@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The connection to the file of a segment: what store.c needs of it
+ * The connection to a segment's file, for store.c
  */
 
 #include <sqlite3.h>
@@ -38,17 +38,17 @@ struct store {
 	sqlite3 *db;
 	sqlite3_stmt *statements[N_STATEMENTS];
 	char name[STORE_NAME_SIZE];
-	struct readahead *readahead; /* NULL: of a store that is written */
-	struct store_scan *scan;     /* of the rows that are being visited */
+	struct readahead *readahead; /* NULL if the store is open for writing */
+	struct store_scan *scan;     /* state of the running scan */
 };
 
 #define LENGTH_MAX (1024 * 1024)
 #define WAL_PAGES 1000
 #define NEW_SUFFIX ".new"
 
-/* "cannot @doing the segment 'NAME'": returns the errno of what SQLite says now. */
+/* Fills @err with "cannot @doing the segment 'NAME'"; returns the errno for SQLite's last error. */
 int store_fail(struct store *store, const char *doing, struct sbx_error *err);
-/* The same for what is no segment: -EBADMSG. */
+/* The same for a file that is not a segment; returns -EBADMSG. */
 int store_fail_format(const char *name, const char *why, struct sbx_error *err);
-/* Makes the SQL function that visits rows. 0 or negative errno. */
+/* Registers the SQL function that visits rows. 0 or negative errno. */
 int store_prepare_scan(struct store *store, struct sbx_error *err);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What goes into a segment and comes out of it
+ * Reading and writing the rows of a segment
  *
- * What comes out may have been written with another program: a type, a length or a number that the
- * log never writes is the row's problem, and the caller's to judge.
+ * The rows may have been written by another program: a type, length or number that the log never
+ * writes is reported in row->problem, which the caller judges.
  */
 
 #include "audit/store.h"
@@ -16,7 +16,7 @@
 
 #include "audit/store-file.h"
 
-/* The columns of a row, in the order in which they are bound and read. */
+/* Columns of a row, in the order of binding and reading. */
 enum row_column {
 	ROW_SEQ,
 	ROW_HASH,
@@ -26,7 +26,8 @@ enum row_column {
 
 static const char *const sqls[] = {
 	[STATEMENT_BEGIN] = "BEGIN",
-	/* SQLite waits for the lock of the writer here, and not once something was read. */
+	/* IMMEDIATE: SQLite waits for the write lock here; upgrading after a read would fail at
+	 * once. */
 	[STATEMENT_BEGIN_WRITING] = "BEGIN IMMEDIATE",
 	[STATEMENT_COMMIT] = "COMMIT",
 	[STATEMENT_ROLLBACK] = "ROLLBACK",
@@ -51,7 +52,8 @@ static const char *const sqls[] = {
 
 /* ---- statements ---- */
 
-/* Prepared when it is first asked for, and ready to be bound. NULL with @err and *@ret_code. */
+/* Returns the statement, prepared at its first use and reset for binding. NULL with @err and
+ * *@ret_code. */
 static sqlite3_stmt *store_statement(struct store *store, enum store_statement which, int *ret_code,
 				     struct sbx_error *err)
 {
@@ -88,7 +90,7 @@ int store_commit(struct store *store, struct sbx_error *err)
 	return store_run(store, STATEMENT_COMMIT, err);
 }
 
-/* SQLite has done it itself after some failures. */
+/* After some failures SQLite has already rolled back. */
 void store_rollback(struct store *store)
 {
 	if (!sqlite3_get_autocommit(store->db))
@@ -102,7 +104,7 @@ int store_begin_reading(struct store *store, struct sbx_error *err)
 
 	if (r < 0)
 		return r;
-	/* The snapshot is taken by the first read. */
+	/* The first read takes the snapshot. */
 	r = store_bounds(store, &first, &last, err);
 	if (r < 0)
 		store_rollback(store);
@@ -116,7 +118,7 @@ void store_end_reading(struct store *store)
 
 /* ---- rows in ---- */
 
-/* Bound values live longer than the step that reads them, so SQLite copies nothing. */
+/* SQLITE_STATIC: bound values outlive the step that reads them, so SQLite need not copy them. */
 
 static int bind_text(sqlite3_stmt *statement, int at, const struct entry_text *text)
 {
@@ -125,7 +127,7 @@ static int bind_text(sqlite3_stmt *statement, int at, const struct entry_text *t
 	return sqlite3_bind_text(statement, at, text->bytes, (int)text->n_bytes, SQLITE_STATIC);
 }
 
-/* A statement without rows that has been bound, with success or without. */
+/* Runs a statement without result rows, if it could be bound, and resets it in any case. */
 static int finish(struct store *store, sqlite3_stmt *statement, bool is_bound,
 		  struct sbx_error *err)
 {
@@ -205,7 +207,7 @@ int store_set_meta(struct store *store, const char *key, const void *bytes, size
 		      err);
 }
 
-/* ---- what is read beside the rows ---- */
+/* ---- meta and originals ---- */
 
 static int store_end_statement(struct store *store, sqlite3_stmt *statement, int step, int r,
 			       struct sbx_error *err)
@@ -242,7 +244,7 @@ int store_bounds(struct store *store, uint64_t *ret_first, uint64_t *ret_last,
 	return 1;
 }
 
-/* The value's length, or -EBADMSG. */
+/* Copies the value: its length, or -EBADMSG. */
 static int take_meta(struct store *store, sqlite3_stmt *get, void *bytes, size_t max,
 		     struct sbx_error *err)
 {
@@ -335,7 +337,7 @@ static struct entry_text take_bytes(sqlite3_stmt *each, int at)
 	const char *bytes = sqlite3_column_blob(each, at);
 	size_t n = (size_t)sqlite3_column_bytes(each, at);
 
-	/* Nothing at all has no bytes. */
+	/* SQLite returns NULL for an empty value. */
 	return (struct entry_text){ n > 0 ? bytes : "", n };
 }
 
@@ -401,19 +403,18 @@ int store_each_meta(struct store *store, const char *prefix, store_visit_meta vi
 /* ---- rows out ---- */
 
 /*
- * The visitor is called by a function in the statement's condition, which is never true. So the
- * values of a row are SQLite's own, without the calls that a result costs for each column, and
- * nothing is copied.
+ * A function in the statement's WHERE clause, which always returns false, calls the visitor. So it
+ * gets SQLite's own values, without a call for each column and without a copy.
  */
 
 struct store_scan {
 	store_visit visit;
 	void *userdata;
 	struct sbx_error *err;
-	int r; /* what the visitor has returned */
+	int r; /* what the visitor returned */
 };
 
-/* The length first: it is asked for in UTF-8, and the bytes are then there in that, too. */
+/* Ask for the length first: that converts the value to UTF-8, so that the bytes are UTF-8, too. */
 static const char *bytes_of(sqlite3_value *value, size_t *ret_n)
 {
 	const char *bytes;
@@ -421,7 +422,7 @@ static const char *bytes_of(sqlite3_value *value, size_t *ret_n)
 
 	bytes = sqlite3_value_blob(value);
 	*ret_n = n > 0 ? (size_t)n : 0;
-	/* Nothing at all has no bytes; neither have those that could not be had. */
+	/* SQLite returns NULL for an empty value, and if it is out of memory. */
 	return n == 0 ? "" : bytes;
 }
 
@@ -462,7 +463,7 @@ static const char *take_row(sqlite3_value *values[], struct store_row *row)
 	return NULL;
 }
 
-/* True ends the scan. */
+/* Returning true ends the scan. */
 static void visit(sqlite3_context *context, int n_values, sqlite3_value *values[])
 {
 	const struct store *store = sqlite3_user_data(context);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Where records are not there any more
+ * Verification where records are missing at the beginning
  *
- * A segment says what was before it, and the checkpoint at its begin is signed: so what is behind a
- * gap can be verified all the same, with the keys that the file of epochs leads to. Whether the gap
- * is one that has to be there is another question. Archives are deleted from the oldest on, and for
- * each of them a signed record stays (a stub) that says what it was; only where stubs cover all
- * that is missing, and join it, nothing is missed.
+ * A segment states the head and tree before it, and the checkpoint at its begin is signed: so the
+ * records after a gap can be verified all the same, with the keys from the file of epochs. Whether
+ * the gap is legitimate is a separate question. Archives are deleted from the oldest on, and each
+ * leaves a signed record (a stub); only if stubs cover all that is missing, and join what exists,
+ * is nothing reported.
  */
 
 #include "audit/verify-internal.h"
@@ -19,7 +19,7 @@
 #include "audit/checkpoint.h"
 #include "base/json.h"
 
-/* ---- behind the gap ---- */
+/* ---- after the gap ---- */
 
 static int miss(struct verification *v, uint64_t first, uint64_t end, const char *why)
 {
@@ -27,7 +27,7 @@ static int miss(struct verification *v, uint64_t first, uint64_t end, const char
 			   (struct found_at){ .first = first, .last = end - 1, .why = why });
 }
 
-/* Record 0 would say the key. */
+/* Record 0, which names the first key, is missing: use the given key, or the earlier state's. */
 static int find_first_key(struct verification *v)
 {
 	const struct verified_state *since = v->options->since;
@@ -55,7 +55,7 @@ static int begin_trail(struct verification *v)
 	return verify_origin(v);
 }
 
-/* Heads that were witnessed before the gap's end cannot be seen again. */
+/* Skips witnessed heads before the gap's end: they cannot be reproduced. */
 static void pass_heads(struct verification *v, uint64_t size)
 {
 	const struct witness *witness = v->options->witness;
@@ -131,7 +131,7 @@ static const struct verified_place *find_joint(const struct verification *v, uin
 	return NULL;
 }
 
-/* Segments that are still there, or were when they were read, show whether the stub is right. */
+/* Compares the stub with the segments that still exist, or did when they were read. */
 static bool is_about_what_is_there(const struct verification *v, const struct audit_stub *stub,
 				   const struct verified_place *end)
 {
@@ -145,7 +145,7 @@ static bool is_about_what_is_there(const struct verification *v, const struct au
 	return v->seen.n_joints == 0 || end->size < v->seen.joints[0].size;
 }
 
-/* The first record has none before it. */
+/* Does the stub begin at @place? */
 static bool is_next(const struct verified_place *place, const struct audit_stub *stub)
 {
 	return stub->first == place->size && audit_hash_equal(&stub->previous, &place->head);
@@ -178,7 +178,8 @@ int verify_stub(struct verification *v, const struct run_stub *at)
 
 /* ---- the end ---- */
 
-/* Only what is signed excuses anything: a program that can write the directory can add records. */
+/* Only signed stubs excuse a gap: a process that can write the directory can add unsigned
+ * records. */
 int verify_deleted(struct verification *v)
 {
 	const struct verified_place *deleted = &v->good.deleted;
@@ -198,11 +199,11 @@ int verify_deleted(struct verification *v)
 /* ---- originals ---- */
 
 /*
- * The values that were cut out of records, where they were kept
+ * Originals: values that were cut out of records and kept
  *
- * They are beside the chain, because they have to be forgotten one day, and the chain has a
- * commitment to each. A row that is gone is no fault; one that is there and is another value would
- * be an unsigned word for what a signed record has said.
+ * They are stored outside of the chain, because they must be deletable; the chain has a commitment
+ * to each. A missing row is not a fault; a row with another value would be an unsigned claim about
+ * a signed record.
  */
 
 #define HEX_SIZE ((size_t)2 * AUDIT_HASH_SIZE)
@@ -220,7 +221,7 @@ static int fail_original(struct verification *v, uint64_t seq, const char *why)
 				   .first = seq, .last = seq, .number = seq, .why = why });
 }
 
-/* The value of the member that @is_it; its name has to be there. */
+/* Finds the value of the first member whose name satisfies @is_it. */
 static bool find_value(struct json_scanner *scanner,
 		       bool (*is_it)(const struct json_item *name,
 				     const struct store_original *original),
@@ -244,7 +245,7 @@ static bool is_commitment(const struct json_item *name, const struct store_origi
 	return json_equals(name, "commitment");
 }
 
-/* As it is spelt. */
+/* Compares the name as spelt. */
 static bool is_member(const struct json_item *name, const struct store_original *original)
 {
 	return name->n_bytes == original->member.n_bytes &&

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What can be found in a log, in words
+ * The texts of the verifier's findings
  *
- * A record or note that is wrong ends the work, since nothing behind it could be proved. One that
- * is missing mostly does not: there may be worse behind.
+ * A record or note that is wrong ends the verification, since nothing after it can be proved. A
+ * missing one mostly does not: there may be something worse later.
  */
 
 #include "audit/verify-internal.h"
@@ -28,11 +28,11 @@
 	"'originals' from a copy"
 
 /*
- * Words with %F and %L for the first and the last record, %E for the size behind it, %N for the
- * number (%I, where it may be negative), %S for the segment's file and %W for what the caller says.
+ * Placeholders: %F and %L are the first and last record, %E the size after it, %N the number (%I,
+ * if it may be negative), %S the segment's file and %W the caller's text.
  */
 enum {
-	RECORDS = 1, /* the report names them */
+	RECORDS = 1, /* the report names these records */
 	GOES_ON = 2,
 };
 
@@ -40,8 +40,8 @@ static const struct finding {
 	enum verify_verdict verdict;
 	unsigned flags;
 	const char *what;
-	const char *why; /* NULL: what the caller says */
-	const char *fix; /* NULL: what to do with a log that was changed */
+	const char *why; /* NULL: the caller's text */
+	const char *fix; /* NULL: the standard advice for a log that was changed */
 } findings[] = {
 #define FOUR(flags, what, why, fix, ...) flags, what, why, fix
 /* ROW(FOUND, VERDICT, FLAGS, WHAT[, WHY[, FIX]]) */
@@ -206,8 +206,8 @@ static void describe(const struct verification *v, const struct finding *finding
 
 /* ---- findings ---- */
 
-/* META_NEXT says where a missing segment began and not where it ended. Where the first of its
- * records is among those of a finding, that is the same loss, and says more about it. */
+/* META_NEXT says where a missing segment began, but not where it ended. If its first record is
+ * among those of a finding, that finding is about the same loss and more precise. */
 static bool is_missed_next(const struct verification *v, const struct finding *finding,
 			   const struct found_at *at)
 {

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * The verifier's state, and what its parts ask of each other
+ * The verifier's state, and the functions that its files share
  *
- * A log is a row of events: a segment begins, a checkpoint comes where its last record was read, a
- * run of rows, the end of a segment. What an event means depends on what the verifier is waiting
- * for; the table in verify.c says so, and has the function for each.
+ * A log is a sequence of events: a segment begins, a checkpoint occurs after its last record, a run
+ * of rows, the end of a segment. What an event means depends on what the verifier is waiting for;
+ * the table in verify.c has a function for each combination.
  */
 
 #include "audit/checkpoint.h"
@@ -20,20 +20,20 @@
 /*
  * The rows of one segment, run after run
  *
- * Whether rows are records, and follow from each other, needs nothing but the rows and the hash
- * before the first. So they are verified in runs, by this thread or by several, and what a run says
- * of its rows is what the rest of the verifier goes on with: where it ends, its part of the tree,
- * the times, the stubs. A run ends where anything else has to happen: see the cuts.
+ * Whether rows are records and follow from each other depends only on the rows and the hash before
+ * the first. So they are verified in runs, by this thread or by several, and the rest of the
+ * verifier uses only the run's summary: where it ends, its part of the tree, the times, the stubs.
+ * A run ends wherever another event may occur: see the cuts.
  */
 
-/* Ends a visit behind which there is nothing more to be said. */
+/* Stops a visit when nothing more can be verified. */
 #define VERIFY_STOP 1
 
 enum run_fault {
 	RUN_GOOD,
-	RUN_RECORD,  /* row @fault_seq is not right */
-	RUN_MISSING, /* the next row is @fault_seq, and is not behind the last one */
-	RUN_STUB,    /* row @fault_seq is a stub of another form than the log writes */
+	RUN_RECORD,  /* row @fault_seq is wrong */
+	RUN_MISSING, /* the next row is @fault_seq, which does not follow the last one */
+	RUN_STUB,    /* row @fault_seq is a stub, but not in the form that the log writes */
 };
 
 struct run_stub {
@@ -44,17 +44,17 @@ struct run_stub {
 struct verify_run {
 	struct merkle_run tree;	  /* of the good rows: tree.first to tree.end - 1 */
 	struct audit_hash before; /* hash of the record before the first */
-	struct audit_hash last;	  /* of the last good one */
+	struct audit_hash last;	  /* hash of the last good one */
 	bool has_time;
-	uint64_t first_usec; /* the least and the greatest */
+	uint64_t first_usec; /* minimum and maximum */
 	uint64_t last_usec;
-	bool has_genesis; /* record 0 is among them */
+	bool has_genesis; /* record 0 is in the run */
 	struct chain_genesis genesis;
-	struct run_stub *stubs; /* in their order */
+	struct run_stub *stubs; /* in the order of their records */
 	size_t n_stubs;
-	enum run_fault fault; /* of the row behind the good ones */
+	enum run_fault fault; /* in the row after the good ones */
 	uint64_t fault_seq;
-	const char *why; /* RUN_RECORD */
+	const char *why; /* for RUN_RECORD */
 };
 
 struct verify_rows {
@@ -62,20 +62,20 @@ struct verify_rows {
 	const struct segment_file *file;
 	struct segment *segment;
 	uint64_t from;
-	struct audit_hash before; /* hash of the record before */
-	uint64_t end;		  /* of the segment, as it says */
+	struct audit_hash before; /* hash of the record before @from */
+	uint64_t end;		  /* size after the segment, as it states */
 	unsigned n_jobs;
 	const uint64_t *cuts; /* for several threads: sizes at which a run has to end, ascending */
 	size_t n_cuts;
-	/* The next of them behind @size; UINT64_MAX where there is none. */
+	/* The first cut after @size; UINT64_MAX if there is none. */
 	uint64_t (*next_cut)(void *userdata, uint64_t size);
-	/* 0, VERIFY_STOP or negative errno, which ends the reading. Behind a run with a fault comes
-	 * none. */
+	/* Takes a run: 0, VERIFY_STOP or negative errno, which ends the reading. No run follows one
+	 * with a fault. */
 	int (*take)(void *userdata, const struct verify_run *run, struct sbx_error *err);
 	void *userdata;
 };
 
-/* 0, or what ended the reading. */
+/* 0, or the value that ended the reading. */
 int verify_rows(const struct verify_rows *rows, struct sbx_error *err);
 
 /* ---- findings: verify-findings.c ---- */
@@ -116,72 +116,74 @@ enum verify_found {
 	FOUND_NO_SEGMENT,
 };
 
-/* What a finding's words are filled with. */
+/* Values for a finding's placeholders. */
 struct found_at {
-	uint64_t first; /* the records that are not right, or are missing */
+	uint64_t first; /* the wrong or missing records */
 	uint64_t last;
 	uint64_t number;
-	const char *why; /* where the table has none, and in it %W */
-	int code;	 /* FOUND_UNREADABLE */
+	const char *why; /* for findings without a text of their own, and for %W */
+	int code;	 /* for FOUND_UNREADABLE */
 };
 
 /* ---- the state ---- */
 
-/* What the verifier is waiting for. */
+/* What the verifier is waiting for; "earlier state" is @since of the options. */
 enum verify_state {
-	WANTS_STATE,   /* the last record of the state before */
+	WANTS_STATE,   /* the last record of the earlier state */
 	WANTS_SEGMENT, /* the next segment */
-	WANTS_COPY,    /* a segment has begun: the copy of the last checkpoint */
-	WANTS_CONFIRM, /* the same behind a gap, where no record of it was seen */
-	WANTS_NOTE,    /* the checkpoint with which the state before has ended */
-	WANTS_ROWS,    /* rows, and checkpoints where their last record was read */
+	WANTS_COPY,    /* at a segment's begin: the copy of the last checkpoint */
+	WANTS_CONFIRM, /* the same after a gap, so that none of its records was seen */
+	WANTS_NOTE,    /* the checkpoint with which the earlier state ended */
+	WANTS_ROWS,    /* rows, and checkpoints after their last record */
 	N_VERIFY_STATES,
 };
 
-/* The keys that sign. */
+/* The keys that sign checkpoints. */
 struct verify_keys {
-	struct note_verifier first; /* signs epoch 0; without name: not known yet */
+	struct note_verifier first; /* key of epoch 0; empty name: not known yet */
 	bool is_given;
 	struct audit_trail trail;
-	struct audit_hash last_note; /* digest of the note that came last */
+	struct audit_hash last_note; /* digest of the last note */
 	bool has_last_note;
 };
 
-/* The segment that is being read. */
+/* The segment being read. */
 struct verify_part {
 	struct segment *segment;
 	const struct segment_file *file;
-	bool is_last;	     /* of the directory */
-	uint64_t next_first; /* where the next one there begins; UINT64_MAX: it is the last */
+	bool is_last;	     /* last in the directory */
+	uint64_t next_first; /* begin of the next segment in the directory; UINT64_MAX: none */
 	struct segment_about about;
-	struct text note; /* the checkpoint that comes next */
+	struct text note; /* the next checkpoint */
 	uint64_t note_size;
-	bool has_note;		     /* there is one */
-	struct note_verifier signer; /* of the last one that was followed; without name: none */
+	bool has_note;		     /* note is set */
+	struct note_verifier signer; /* of the last verified checkpoint; empty name: none */
 };
 
-/* A note with a line "next" that was followed. */
+/* A verified note with a line "next". */
 struct verify_epoch {
 	uint64_t epoch;
-	struct audit_hash note; /* its digest */
+	struct audit_hash note; /* digest of the note */
 };
 
-/* Facts of the records read so far, which verify compares with later records. */
+/* Facts of the records read so far, which later records are compared with. */
 struct verify_seen {
 	char log_id[AUDIT_LOG_ID_SIZE];
-	uint64_t begin;		       /* of the first segment that is there */
-	struct verified_place deleted; /* what stubs say so far, signed or not */
-	struct verified_place *joints; /* where the segments that were read begin */
+	uint64_t begin;		       /* first record of the first existing segment */
+	struct verified_place deleted; /* the deletions that stubs state so far, signed or not */
+	struct verified_place *joints; /* where the segments begin that were read */
 	size_t n_joints;
-	struct verify_epoch *epochs; /* that have ended since the begin, in their order */
+	struct verify_epoch *epochs; /* epochs that ended in what was read, in their order */
 	size_t n_epochs;
-	uint64_t joint_epoch; /* of the first key of the segment: those before are in the file */
-	uint64_t epochs_size; /* of the largest checkpoint in the file of epochs at the begin */
-	size_t n_heads;	      /* of the witness, which have come by */
-	size_t n_passed;      /* those of them whose records were deleted */
-	bool is_since_due;    /* the head of the state before has to come by */
-	uint64_t end;	      /* of the last segment, as it says */
-	uint64_t mtime_usec;  /* of its file, when it was read */
+	uint64_t joint_epoch; /* epoch of the first key in the segment; the file of epochs has those
+				 before */
+	uint64_t epochs_size; /* size of the largest checkpoint that the file of epochs had at the
+				 start */
+	size_t n_heads;	      /* witnessed heads that were reached */
+	size_t n_passed;      /* those whose records were deleted */
+	bool is_since_due;    /* the head of the earlier state must still be reached */
+	uint64_t end;	      /* size after the last segment, as it states */
+	uint64_t mtime_usec;  /* of the last segment's file, when it was read */
 	bool is_from_future;
 };
 
@@ -190,39 +192,41 @@ struct verification {
 	struct verify_report *report;
 	struct hasher *hasher;
 	enum verify_state state;
-	struct log_state now; /* where the reading is, as the writer was there */
+	struct log_state now; /* state at the current position, like the writer's there */
 	struct verify_keys keys;
 	struct verify_seen seen;
 	struct verified_state good;
-	uint64_t missed_next; /* the finding is the missing segment that began there; 0: another */
+	uint64_t missed_next; /* begin of the missing segment that the finding is about; 0: it is
+				 about something else */
 	struct verify_part *part;
 };
 
-/* Everything below returns 0, VERIFY_STOP or negative errno, unless it says otherwise. */
+/* All functions below return 0, VERIFY_STOP or negative errno, unless they say otherwise. */
 
-/* Puts the finding into the report, where there is nothing worse already. VERIFY_STOP where
- * nothing behind it can be proved. */
+/* Reports the finding, unless the report has a worse one. VERIFY_STOP if nothing after it can be
+ * proved. */
 int verify_find(struct verification *v, enum verify_found which, struct found_at at);
-/* The same with an error that says all. */
+/* The same with a complete error. */
 int verify_find_error(struct verification *v, enum verify_verdict verdict,
 		      const struct sbx_error *err);
-/* A size that was signed, as @why tells, and the records, or the checkpoint alone, are gone. */
+/* Reports that the log was signed at @size, as @why tells, but the records, or only the checkpoint,
+ * are missing. */
 int verify_miss_signed(struct verification *v, uint64_t size, const char *why);
 
 /* ---- verify.c ---- */
 
 int verify_refuse_segment(struct verification *v, const char *why);
 
-/* ---- verify-notes.c: checkpoints, heads that were kept elsewhere, and the file of epochs ---- */
+/* ---- verify-notes.c: checkpoints, witnessed heads, and the file of epochs ---- */
 
-/* Is it the log that the witness and the state before are about? */
+/* Are the witness and the earlier state about this log? */
 int verify_origin(struct verification *v);
 int verify_other_log(struct verification *v, const char *why);
-/* Heads of the present size. */
+/* Compares the witnessed heads of the current size. */
 int verify_heads(struct verification *v);
-/* The first one in the segment from that size on. */
+/* Finds the segment's first checkpoint of at least this size. */
 int verify_next_note(struct verification *v, uint64_t from_size, struct sbx_error *err);
-/* One for each state in which a checkpoint can come: see the table in verify.c. */
+/* One function per state in which a checkpoint can occur: see the table in verify.c. */
 int verify_note_copy(struct verification *v, struct sbx_error *err);
 int verify_note_confirm(struct verification *v, struct sbx_error *err);
 int verify_note_of_state(struct verification *v, struct sbx_error *err);
@@ -232,25 +236,25 @@ int verify_note_left(struct verification *v, struct sbx_error *err);
 int verify_no_copy(struct verification *v, struct sbx_error *err);
 int verify_no_confirm(struct verification *v, struct sbx_error *err);
 int verify_no_note_of_state(struct verification *v, struct sbx_error *err);
-/* The file of epochs is written before the segments are, so it is looked at before they are read,
- * and again behind them. */
+/* The writer updates the file of epochs before it renames a segment, so the file is checked before
+ * the segments are read, and again after. */
 int verify_epochs_before(struct verification *v);
 int verify_epochs_behind(struct verification *v);
-/* Goes through those that are missing before the segment. */
+/* Follows the epochs that ended in the gap before the segment. */
 int verify_follow_epochs(struct verification *v);
-/* Which epoch a segment began with that is not read from its begin. */
+/* Finds the epoch with which a segment began, if it is not read from its begin. */
 int verify_epoch_before_state(struct verification *v, struct sbx_error *err);
 
-/* ---- verify-deleted.c: where records are not there any more ---- */
+/* ---- verify-deleted.c: missing records ---- */
 
-/* Goes on with what the segment says was before it. */
+/* Continues with the head and tree that the segment states. */
 int verify_gap(struct verification *v);
 /* Remembers where the segment begins. */
 int verify_note_joint(struct verification *v);
-/* A record which says that others were deleted. */
+/* Takes a stub of deleted records. */
 int verify_stub(struct verification *v, const struct run_stub *stub);
-/* Is what is missing at the beginning what the records say? */
+/* Do signed stubs explain all that is missing at the beginning? */
 int verify_deleted(struct verification *v);
 
-/* verify-originals.c: what commitments are about, of the records from @from on */
+/* Checks the originals of the records from @from on. */
 int verify_originals(struct verification *v, uint64_t from, struct sbx_error *err);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The checkpoints, each where its last record was read, and the file of epochs
+ * Checkpoints, each checked after its last record, and the file of epochs
  *
- * A checkpoint says the least and the greatest time of the records since the one before it. So one
- * that was taken away is missed by the next one, however near the two are to each other: the
- * records that it was about are not in the next one's range. Times that records claim are compared
- * with nothing else, because a record of yesterday is often taken in today.
+ * A checkpoint states the minimum and maximum time of the records since the one before. So if a
+ * checkpoint is removed, the next one reveals it, however close the two are: the removed one's
+ * records are not in the next one's range. Times that records claim are compared with nothing else,
+ * because yesterday's records are often imported today.
  *
- * The file of epochs says nothing that the log does not say as long as all segments are there, and
- * is all that leads to the present key when the oldest are deleted. So it is missed while it can
- * still be replaced. It can also know more than the log: a key that has ended in a segment that is
- * gone. The writer puts a note into it before the segment behind gets its name. So what was there
- * before the segments were read must be in them, and what they tell of must be there behind.
+ * As long as all segments exist, the file of epochs contains nothing that the log does not; once
+ * the oldest are deleted, only it leads to the present key. So report its loss while it can still
+ * be restored. It can also know more than the log: a key whose epoch ended in a segment that is
+ * gone. The writer adds a note to it before the next segment gets its name. So epochs that the file
+ * had before the segments were read must be in them, and those in the segments must be in the file
+ * after.
  */
 
 #include "audit/verify-internal.h"
@@ -38,7 +39,7 @@ static bool peek_next(const struct verification *v, struct audit_checkpoint *ret
 	return checkpoint_peek(v->part->note.data, v->part->note.len, ret) == 0;
 }
 
-/* ---- the origin, and heads that were kept elsewhere ---- */
+/* ---- the origin, and witnessed heads ---- */
 
 int verify_other_log(struct verification *v, const char *why)
 {
@@ -99,7 +100,7 @@ int verify_heads(struct verification *v)
 	return 0;
 }
 
-/* ---- which one comes next ---- */
+/* ---- the next checkpoint ---- */
 
 static int keep_note(void *userdata, uint64_t size, const char *note, size_t n_bytes,
 		     struct sbx_error *err)
@@ -122,9 +123,9 @@ int verify_next_note(struct verification *v, uint64_t from_size, struct sbx_erro
 	return r < 0 ? r : 0;
 }
 
-/* ---- the one that was followed last ---- */
+/* ---- the last verified checkpoint ---- */
 
-/* It may be the last one of its epoch. */
+/* Remembers the checkpoint if it is the last one of its epoch. */
 static int keep_epoch(struct verification *v)
 {
 	const struct audit_checkpoint *last = &v->keys.trail.last;
@@ -204,9 +205,9 @@ static int miss_behind_gap(struct verification *v, enum verify_found which)
 					      .last = v->part->about.first - 1 });
 }
 
-/* ---- a checkpoint of records that were read ---- */
+/* ---- a checkpoint of verified records ---- */
 
-/* Is what was read what the last checkpoint of the trail says? */
+/* Compares the records read so far with the last checkpoint of the trail. */
 static int compare_with_last(struct verification *v)
 {
 	const struct audit_checkpoint *last = &v->keys.trail.last;
@@ -237,7 +238,7 @@ static int follow(struct verification *v)
 	return compare_with_last(v);
 }
 
-/* All up to here was verified. */
+/* Everything up to here is verified. */
 static void keep_good(struct verification *v)
 {
 	const struct verify_keys *keys = &v->keys;
@@ -275,7 +276,7 @@ int verify_note_next(struct verification *v, struct sbx_error *err)
 	return verify_next_note(v, v->part->note_size + 1, err);
 }
 
-/* Behind the last row: no record of it was there. */
+/* A checkpoint after the last row: its last records are missing. */
 int verify_note_left(struct verification *v, struct sbx_error *err)
 {
 	const struct found_at cut = { .first = v->now.frontier.size,
@@ -285,7 +286,7 @@ int verify_note_left(struct verification *v, struct sbx_error *err)
 
 	if (!v->part->is_last)
 		return fail_here(v, "it is in another segment");
-	/* Without a record there is no key that could have signed it. */
+	/* Without record 0 no key can have signed it. */
 	if (v->now.frontier.size == 0)
 		return verify_find(v, FOUND_CUT_BELOW_NOTE, cut);
 	r = trail_follow(&v->keys.trail, v->hasher, v->part->note.data, v->part->note.len, &why);
@@ -298,10 +299,10 @@ int verify_note_left(struct verification *v, struct sbx_error *err)
 	return verify_find(v, FOUND_CUT_BELOW_NOTE, cut);
 }
 
-/* ---- the note with which the state before has ended ---- */
+/* ---- the note with which the earlier state ended ---- */
 
-/* A state keeps the key that signs next: where the epoch ended there, it knows nothing of the one
- * that has signed. */
+/* A state stores the key that signs next: if an epoch ended there, the key that signed is
+ * unknown. */
 static bool is_of_state(struct verification *v, struct sbx_error *why)
 {
 	const struct audit_trail *trail = &v->keys.trail;
@@ -342,7 +343,7 @@ int verify_no_note_of_state(struct verification *v, struct sbx_error *err)
 	return miss(v, "it was there when the log was verified");
 }
 
-/* ---- at the begin of a segment: the copy of the last one in the segment before ---- */
+/* ---- at a segment's begin: the copy of the last checkpoint of the segment before ---- */
 
 static int compare_copy(struct verification *v)
 {
@@ -373,7 +374,7 @@ int verify_no_copy(struct verification *v, struct sbx_error *err)
 		       : miss(v, "each segment begins with a copy of the one before it");
 }
 
-/* ---- behind a gap: it confirms what the segment says was before it ---- */
+/* ---- after a gap: it confirms what the segment states about the records before ---- */
 
 static int follow_behind_gap(struct verification *v)
 {
@@ -383,7 +384,7 @@ static int follow_behind_gap(struct verification *v)
 
 	if (r < 0)
 		return r;
-	/* It was one of the file of epochs. */
+	/* The note is one of those in the file of epochs. */
 	if (v->keys.has_last_note && v->part->note_size == v->keys.trail.last.size &&
 	    audit_hash_equal(&hash, &v->keys.last_note))
 		return compare_with_last(v);
@@ -430,7 +431,7 @@ static int see_size(void *userdata, uint64_t size, const char *note, size_t n_by
 	return 0;
 }
 
-/* Its faults are found behind the segments. */
+/* Ignores errors: verify_epochs_behind() reports them. */
 int verify_epochs_before(struct verification *v)
 {
 	int r = epochs_each(v->options->directory, see_size, v, NULL);
@@ -453,7 +454,7 @@ int verify_epoch_before_state(struct verification *v, struct sbx_error *err)
 	return r;
 }
 
-/* Those that were not followed yet, up to the gap's end. */
+/* Follows the notes that were not followed yet, up to the gap's end. */
 static int follow_epoch(void *userdata, uint64_t size, const char *note, size_t n_bytes,
 			struct sbx_error *err)
 {
@@ -482,7 +483,7 @@ int verify_follow_epochs(struct verification *v)
 	return r == -EBADMSG ? verify_find_error(v, VERIFY_TAMPERED, &why) : r;
 }
 
-/* ---- and behind them ---- */
+/* ---- the file of epochs, after the segments were read ---- */
 
 struct walk {
 	struct verification *v;
@@ -499,7 +500,7 @@ static int miss_epoch(struct verification *v, uint64_t epoch)
 	return verify_find(v, FOUND_EPOCHS_MISSING, (struct found_at){ .number = epoch });
 }
 
-/* Is @note the one that the log has for that epoch, or leads it to the key of the state? */
+/* Is @note the log's own for that epoch, or does it lead to the key of the earlier state? */
 static int compare_epoch(struct walk *walk, const char *note, size_t n_bytes)
 {
 	const struct verification *v = walk->v;
@@ -540,7 +541,7 @@ static int see_epoch(void *userdata, uint64_t size, const char *note, size_t n_b
 	r = compare_epoch(walk, note, n_bytes);
 	if (r <= 0)
 		return r < 0 ? r : fail_epochs(v, "the log has another checkpoint there");
-	/* Of an epoch that the log does not know. */
+	/* The note ends an epoch that the log does not have. */
 	if (walk->trail.epoch <= v->keys.trail.epoch || size > v->seen.epochs_size)
 		return 0;
 	(void)verify_miss_signed(v, size, "the file '" EPOCHS_NAME "' has a checkpoint");

@@ -3,14 +3,14 @@
 /*
  * Runs of rows, read by this thread or by several
  *
- * A thread needs the hash of the record before its run, and takes the stored one. Where that is not
- * the hash with which the run before has ended, and where a run has a fault, the rows are read once
- * more in their order: so the first row that is not right is the one that is reported, and verdict
- * and report do not depend on how many threads there are.
+ * A thread needs the hash of the record before its run, and takes the stored one. If that is not
+ * the hash with which the run before ended, or if a run has a fault, the rows are read again in
+ * sequence: so the first wrong row is the one reported, and verdict and report do not depend on the
+ * number of threads.
  *
- * Threads and not processes: they give back some hashes and numbers, and SQLite's connections do
- * not know of each other. Each has its own, so it may see records that came later; a run ends where
- * it was asked to.
+ * Threads instead of processes: they return only hashes and numbers, and SQLite connections are
+ * independent of each other. Each thread has its own, so it may see records that came later; a run
+ * ends where the caller asked.
  */
 
 #include "audit/verify-internal.h"
@@ -27,7 +27,7 @@
 
 #define RUN_RECORDS_MAX 8192
 #define RECORDS_AT_ONCE_MAX (UINT64_C(1) << 28)
-#define RUNS_AHEAD 64 /* that wait to be taken */
+#define RUNS_AHEAD 64 /* finished runs that wait for the caller */
 
 /* ---- a run ---- */
 
@@ -36,7 +36,7 @@ struct reading {
 	struct audit_entry *entry;
 	struct shapes *shapes;
 	struct verify_run *run;
-	uint64_t end; /* of the run */
+	uint64_t end; /* where the run has to end */
 	bool wants_before;
 };
 
@@ -117,8 +117,8 @@ static int add_stub(struct verify_run *run, const struct store_row *row)
 	return 0;
 }
 
-/* The hash of a record is computed from the one before it as it was computed. That its bytes are a
- * record matters to all that read the log later. */
+/* Check the hash with the previous computed hash, not the stored one. Then check that the bytes are
+ * a record, on which all later readers of the log rely. */
 static int add_row(struct reading *reading, const struct store_row *row)
 {
 	struct verify_run *run = reading->run;
@@ -151,7 +151,7 @@ static int add_row(struct reading *reading, const struct store_row *row)
 	return merkle_run_add(reading->hasher, &run->tree, &hash);
 }
 
-/* ---- by this thread ---- */
+/* ---- single-threaded ---- */
 
 struct here {
 	const struct verify_rows *rows;
@@ -195,7 +195,7 @@ static int see_row(void *userdata, const struct store_row *row, struct sbx_error
 	return r > 0 || here->run.tree.end >= here->reading.end ? take_run(here, err) : 0;
 }
 
-/* From @first to the end. */
+/* Reads the rows from @first to the end. */
 static int read_here(const struct verify_rows *rows, uint64_t first,
 		     const struct audit_hash *before, struct sbx_error *err)
 {
@@ -217,7 +217,7 @@ static int read_here(const struct verify_rows *rows, uint64_t first,
 	return last_r != 0 ? last_r : r;
 }
 
-/* ---- by several ---- */
+/* ---- multi-threaded ---- */
 
 enum slot_state {
 	SLOT_EMPTY,
@@ -238,7 +238,7 @@ struct jobs {
 	struct slot slots[RUNS_AHEAD]; /* run number n is in slot n % RUNS_AHEAD */
 	size_t n_given, n_taken;
 	uint64_t given_end;
-	size_t cut; /* the first one behind that */
+	size_t cut; /* first cut after given_end */
 	unsigned n_running;
 	bool is_over;
 };
@@ -248,7 +248,7 @@ struct job {
 	struct reading reading;
 };
 
-/* The record before the run comes first. */
+/* The first row is the record before the run. */
 static int see_row_of_job(void *userdata, const struct store_row *row, struct sbx_error *err)
 {
 	struct reading *reading = userdata;
@@ -273,7 +273,7 @@ static void read_slot(const struct jobs *jobs, struct job *job, struct slot *slo
 			 see_row_of_job, &job->reading, NULL);
 }
 
-/* The run to be read next, or NULL where there is none. Under the mutex. */
+/* The next run to be read, or NULL if there is none. Needs the mutex. */
 static struct slot *give_slot(struct jobs *jobs)
 {
 	const struct verify_rows *rows = jobs->rows;
@@ -334,7 +334,7 @@ static void *run_job(void *userdata)
 	return NULL;
 }
 
-/* The next run in its order, or NULL where no thread reads one: then they have ended early. */
+/* The next run in sequence, or NULL if no thread will read it, because all have stopped early. */
 static struct slot *wait_for_run(struct jobs *jobs)
 {
 	struct slot *slot = &jobs->slots[jobs->n_taken % RUNS_AHEAD];
@@ -424,7 +424,7 @@ static int read_at_once(const struct verify_rows *rows, struct sbx_error *err)
 	return r;
 }
 
-/* What a number far away promises is not believed: a gap is found without threads. */
+/* A segment can claim any size: use one thread if it is implausibly large. */
 int verify_rows(const struct verify_rows *rows, struct sbx_error *err)
 {
 	if (rows->n_jobs > 1 && rows->segment->store && rows->end > rows->from &&

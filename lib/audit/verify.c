@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The whole log: its segments in their order, the events in each, and what is to be said at its end
+ * Verification of the whole log: its segments in sequence, the events in each, and the checks at
+ * its end
  *
- * Every event goes through one table: what it means depends on what the verifier is waiting for. A
- * segment is read from one moment. The ends of the table's functions are in verify-notes.c and
- * verify-deleted.c; this file has the iterator, and what a segment says about itself.
+ * One table handles every event: what it means depends on what the verifier is waiting for. Each
+ * segment is read from one snapshot. The functions in the table are in verify-notes.c and
+ * verify-deleted.c; this file has the iterator, and checks what a segment states about itself.
  */
 
 #include "audit/verify-internal.h"
@@ -24,13 +25,13 @@
 
 #define TRIES_MAX 5
 #define PROGRESS_RECORDS 8192
-/* How far the clock of the file system may be before the system's. */
+/* How far the file system's clock may be ahead of the system clock. */
 #define SKEW_USEC UINT64_C(10000000)
 #define SIGNER_SIZE (8 + SIGNATURE_KEY_SIZE)
 #define USEC_PER_SEC UINT64_C(1000000)
 #define NSEC_PER_USEC 1000
 
-/* ---- a segment begins ---- */
+/* ---- begin of a segment ---- */
 
 int verify_refuse_segment(struct verification *v, const char *why)
 {
@@ -64,7 +65,7 @@ static int read_about(struct verification *v, struct sbx_error *err)
 	return 0;
 }
 
-/* No row may come before the first one: a reader of all rows would see it. */
+/* A row before the first one is an error: a reader of all rows would see it. */
 static int verify_bounds(struct verification *v, struct sbx_error *err)
 {
 	const struct verify_part *part = v->part;
@@ -81,7 +82,7 @@ static int verify_bounds(struct verification *v, struct sbx_error *err)
 				   .first = least, .last = least, .number = part->about.first });
 }
 
-/* It begins where the one before has ended. */
+/* The segment must begin where the one before ended. */
 static int join_segment(struct verification *v, struct sbx_error *err)
 {
 	const struct segment_about *about = &v->part->about;
@@ -105,7 +106,7 @@ static int pass_gap(struct verification *v, struct sbx_error *err)
 	return verify_gap(v);
 }
 
-/* The record that was the last one when it was verified must be the same. */
+/* The record that was last in the earlier state must be unchanged. */
 static int see_last(void *userdata, const struct store_row *row, struct sbx_error *err)
 {
 	struct verification *v = userdata;
@@ -134,13 +135,13 @@ static int resume(struct verification *v, struct sbx_error *err)
 /* ---- the table ---- */
 
 enum event {
-	SEGMENT_NEXT,	 /* a segment begins with the next record */
-	SEGMENT_LATER,	 /* records before it are missing */
-	SEGMENT_EARLIER, /* it begins with a record that was read */
-	NOTE_HERE,	 /* a checkpoint of the present size */
-	NOTE_EARLIER,	 /* of a smaller one */
-	NOTE_NONE,	 /* none of them */
-	NOTE_LEFT,	 /* behind the last row: of a larger one */
+	SEGMENT_NEXT,	 /* the segment begins with the next record */
+	SEGMENT_LATER,	 /* records before the segment are missing */
+	SEGMENT_EARLIER, /* the segment begins with a record that was read already */
+	NOTE_HERE,	 /* a checkpoint of the current size */
+	NOTE_EARLIER,	 /* a checkpoint of a smaller size */
+	NOTE_NONE,	 /* no checkpoint up to here */
+	NOTE_LEFT,	 /* after the last row: a checkpoint of a larger size */
 	N_EVENTS,
 };
 
@@ -199,7 +200,8 @@ static int take_genesis(struct verification *v, const struct chain_genesis *gene
 	return verify_origin(v);
 }
 
-/* Genesis and stubs come before the records are believed: what they say may end the work there. */
+/* Take genesis and stubs before the run's records are accepted: their content may end the
+ * verification there. */
 static int take_special_records(struct verification *v, const struct verify_run *run)
 {
 	int r = run->has_genesis ? take_genesis(v, &run->genesis) : 0;
@@ -208,7 +210,7 @@ static int take_special_records(struct verification *v, const struct verify_run 
 		return r;
 	for (size_t i = 0; i < run->n_stubs; i++) {
 		r = verify_stub(v, &run->stubs[i]);
-		/* The records before it were right. */
+		/* The records before the stub were right. */
 		if (r > 0)
 			v->now.frontier.size = run->stubs[i].seq;
 		if (r != 0)
@@ -245,7 +247,7 @@ static int find_fault(struct verification *v, const struct verify_run *run)
 	return 0;
 }
 
-/* Once is enough: what is missing may be any one of them. */
+/* Reported once: any one of the missing checkpoints may be meant. */
 static void miss_overdue(struct verification *v)
 {
 	(void)verify_find(v, FOUND_NOTE_OVERDUE,
@@ -274,7 +276,7 @@ static int add_run(struct verification *v, const struct verify_run *run)
 	return merkle_add_run(v->hasher, &v->now.frontier, &run->tree);
 }
 
-/* The log ends here in a checkpoint, or a head that was kept elsewhere does. */
+/* A checkpoint or a witnessed head has the current size: compare. */
 static int compare_heads(struct verification *v, struct sbx_error *err)
 {
 	if (v->part->has_note && v->part->note_size == v->now.frontier.size) {
@@ -286,7 +288,8 @@ static int compare_heads(struct verification *v, struct sbx_error *err)
 	return verify_heads(v);
 }
 
-/* A checkpoint is due from the record behind @due on, unless that one has it. */
+/* At most CHECKPOINT_RECORDS_MAX records may follow a checkpoint: the next one is overdue above
+ * the size @due, unless it has exactly the size @due + 1. */
 static int take_run(void *userdata, const struct verify_run *run, struct sbx_error *err)
 {
 	struct verification *v = userdata;
@@ -406,16 +409,16 @@ static int read_rows(struct verification *v, struct sbx_error *err)
 	return verify_rows(&rows, err);
 }
 
-/* ---- a segment ends ---- */
+/* ---- end of a segment ---- */
 
-/* It may have been begun while the others were read. */
+/* The next segment may have been begun while the others were read. */
 static int verify_next(struct verification *v)
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
 	uint64_t next = v->part->about.next, size = v->now.frontier.size;
 	int r;
 
-	/* verify_gap() names what is missing before the next one that is there. */
+	/* verify_gap() reports what is missing before the next existing segment. */
 	if (next == 0 || (!v->part->is_last && next >= size && v->part->next_first >= next))
 		return 0;
 	r = v->part->is_last ? segment_list(v->options->directory, &list) : 0;
@@ -446,7 +449,8 @@ static int verify_signer(struct verification *v, struct sbx_error *err)
 					"checkpoint");
 }
 
-/* What the writer goes on with. It checks that, too, but only when it opens the log. */
+/* Checks the tree from which the writer would continue. The writer checks it, too, but only when it
+ * opens the log. */
 static int verify_signed(struct verification *v, struct sbx_error *err)
 {
 	uint8_t frontier[FRONTIER_BYTES_MAX], there[FRONTIER_BYTES_MAX];
@@ -521,7 +525,7 @@ static int read_segment(struct verification *v, struct sbx_error *err)
 	if (r != 0)
 		return r;
 	from = v->part->about.first < v->now.frontier.size ? v->now.frontier.size : 0;
-	/* The state before ends in a later one. */
+	/* The earlier state ends in a later segment. */
 	if (v->state == WANTS_STATE)
 		return verify_originals(v, from, err);
 	r = read_first_note(v, err);
@@ -542,8 +546,8 @@ static uint64_t usec_of(const struct timespec *time)
 	return (uint64_t)time->tv_sec * USEC_PER_SEC + (uint64_t)time->tv_nsec / NSEC_PER_USEC;
 }
 
-/* After the snapshot was taken: nothing in it was written later. A WAL without a byte is not
- * counted: SQLite makes one when it opens the segment, and would make any segment a new one. */
+/* Takes the mtime after the snapshot was taken: nothing in the snapshot was written later. Ignores
+ * an empty WAL: SQLite creates one when it opens the segment, and any segment would look new. */
 static void read_mtime(struct verification *v)
 {
 	static const char *const suffixes[] = { "", "-wal" };
@@ -566,12 +570,13 @@ static int fail_reading(struct verification *v, int r, struct sbx_error *err)
 {
 	bool is_archive = v->part->file->kind == SEGMENT_ARCHIVE;
 
-	/* These say nothing about the log. */
+	/* These errors say nothing about the log. */
 	if (r == -ENOMEM || r == -EBUSY || r == -ENOENT || r == -ESTALE)
 		return r;
 	if (err->code == 0)
 		(void)sbx_error_what(err, r, "cannot verify the log");
-	/* An archive got its name when it had been read completely. */
+	/* An archive gets its name only when it is complete, so a malformed one was tampered
+	 * with. */
 	return verify_find_error(v,
 				 r == -EBADMSG && is_archive ? VERIFY_TAMPERED : VERIFY_UNREADABLE,
 				 err);
@@ -588,7 +593,7 @@ static int open_and_read(struct verification *v, struct sbx_error *err)
 	return read_segment(v, err);
 }
 
-/* -ENOENT where it is not there any more: it was archived or deleted meanwhile. */
+/* -ENOENT if the segment is gone: it was archived or deleted meanwhile. */
 static int verify_segment(struct verification *v, const struct segment_list *list, size_t i)
 {
 	struct verify_part part = {
@@ -612,7 +617,7 @@ static int verify_segment(struct verification *v, const struct segment_list *lis
 
 /* ---- the log ---- */
 
-/* The last segment that begins before the next record. */
+/* Index of the last segment that begins before the next record. */
 static size_t find_begin(const struct verification *v, const struct segment_list *list)
 {
 	size_t begin = 0;
@@ -650,7 +655,7 @@ static void miss_end(struct verification *v, uint64_t size, uint64_t had, const 
 				  .first = size, .last = had - 1, .number = had, .why = why });
 }
 
-/* Of the last records, which no checkpoint has: as old as the file that they are in. */
+/* Checks the age of the last records, which no checkpoint covers: their file's mtime. */
 static void verify_age(struct verification *v)
 {
 	const char *why = NULL;
@@ -685,7 +690,7 @@ static int verify_end(struct verification *v)
 	return v->report->verdict == VERIFY_TAMPERED ? 0 : verify_epochs_behind(v);
 }
 
-/* ---- begin ---- */
+/* ---- start ---- */
 
 static bool has_earlier_head(const struct verify_options *options)
 {
@@ -707,7 +712,7 @@ static int take_key(struct verification *v, struct sbx_error *err)
 	return r < 0 && r != -ENOMEM ? -EINVAL : r;
 }
 
-/* Goes on from the state before. */
+/* Starts from the earlier state. */
 static int take_since(struct verification *v)
 {
 	const struct verified_state *since = v->options->since;
@@ -821,7 +826,7 @@ int verify_directory(const struct verify_options *options, struct verify_report 
 {
 	int r, tries = 0;
 
-	/* A segment is archived, or an archive deleted, while the others are read. */
+	/* Retry if a segment was archived, or an archive deleted, while the others were read. */
 	do
 		r = verify_once(options, ret, ret_state, err);
 	while ((r == -ENOENT || r == -ESTALE) && ++tries < TRIES_MAX);

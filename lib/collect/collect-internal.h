@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The collector, as the files of this directory see it
+ * The collector's state, shared by the files of lib/collect
  */
 
 #include <pthread.h>
@@ -24,35 +24,36 @@ struct waiting;
 
 #define USEC_PER_SEC UINT64_C(1000000)
 
-/* A client, as the collector sees it. */
+/* One connected client with the collector's state for it. */
 struct sender {
 	struct collector *collector;
 	struct client *client;
 	struct audit_writer writer;
-	size_t n_waiting;  /* of its packets, in the queue */
-	size_t n_expected; /* of those, that will be answered */
+	size_t n_waiting;  /* this client's packets in the queue */
+	size_t n_expected; /* queued packets that will be answered */
 };
 
-/* ---- group.c: what has come and is not committed yet ---- */
+/* ---- group.c: packets received and not committed yet ---- */
 
 struct queue {
 	struct waiting *first;
 	struct waiting **end;
 	size_t n;
-	size_t n_bytes; /* of memory */
+	size_t n_bytes; /* memory used by the queued packets */
 };
 
 struct group {
 	struct queue queue;
-	struct ready_socket soon; /* an eventfd: its turn comes after those of all ready clients */
+	struct ready_socket soon; /* an eventfd: served after all ready clients */
 	struct sd_event_source *timer;
 	bool is_open;	       /* the timer runs */
 	bool is_soon;	       /* the eventfd is set */
 	bool is_stuck;	       /* the log cannot be written */
-	uint64_t n_to_confess; /* lost records, of which the log does not say yet */
+	uint64_t n_to_confess; /* lost records for which no record in the log exists yet */
 	uint64_t signed_size;
 	uint64_t signed_usec;	/* when the last checkpoint was made */
-	uint64_t unsigned_usec; /* since when a record is not covered by one; 0: all are */
+	uint64_t unsigned_usec; /* when the oldest record without a checkpoint was committed; 0:
+				   none */
 	uint64_t committed_usec;
 	char problem[SBX_ERROR_TEXT_SIZE]; /* why it is stuck, or "" */
 };
@@ -60,35 +61,36 @@ struct group {
 int group_init(struct collector *collector);
 void group_deinit(struct collector *collector);
 /*
- * Takes a packet of @sender. AUDIT_REFUSED with @err: it is no record, or a sync event for which
- * there is no room. 0 also where the log fails: the packet is in the queue then.
+ * Takes a packet of @sender. AUDIT_REFUSED with @err: the packet is not a valid record, or is a
+ * sync event that does not fit into the queue. Returns 0 even if the log cannot be written: the
+ * packet is queued then.
  */
 int group_take(struct sender *sender, const void *bytes, size_t n_bytes, struct sbx_error *err);
-/* A refusal, behind the answers to what this sender has sent before. */
+/* Queues a refusal after the answers to earlier packets of this sender. */
 void group_refuse(struct sender *sender, const char *text);
-/* @sender has gone: what it has sent stays. */
+/* @sender has disconnected: its queued packets are kept, its answers dropped. */
 void group_forget(struct collector *collector, const struct sender *sender);
-/* Commits all that waits, and answers; with @is_signed, with a checkpoint. Negative errno: stuck.
- */
+/* Commits the whole queue and sends the answers; with @is_signed, also signs a checkpoint. Negative
+ * errno: the log cannot be written. */
 int group_commit(struct collector *collector, bool is_signed);
-/* Looks whether all is signed, after a commit that was not group_commit()'s. */
+/* Updates signed_size and unsigned_usec after a commit outside of group_commit(). */
 void group_note_signed(struct collector *collector);
 
 /* ---- keeping.c: closed segments ---- */
 
 struct keeping {
-	uint64_t rotated_usec; /* when the collector last looked whether that is due */
+	uint64_t rotated_usec; /* when rotation was last checked */
 	uint64_t retained_usec;
-	struct retention *retention; /* NULL: all is done that was due */
-	bool is_old;		     /* the policy has changed since that was begun */
+	struct retention *retention; /* the pass in progress; NULL: none */
+	bool is_old;		     /* the policy has changed since the pass began */
 	pthread_t worker;
-	bool has_worker;       /* that is not joined yet */
-	atomic_bool is_worked; /* nothing is left of its work */
+	bool has_worker;       /* not joined yet */
+	atomic_bool is_worked; /* the worker has finished */
 };
 
-/* Closes the segment and deals with closed ones, if it is time for that. */
+/* Closes the active segment and archives or deletes closed ones, if that is due. */
 void keeping_turn(struct collector *collector);
-/* Waits for the worker. */
+/* Joins the worker. */
 void keeping_deinit(struct collector *collector);
 
 /* ---- collector.c ---- */
@@ -111,11 +113,11 @@ struct collector {
 	uint64_t imported_usec;
 	uint64_t epoch_began_usec; /* CLOCK_REALTIME, as files have it */
 	uint64_t epoch_began_size;
-	uint64_t n_heads_failed; /* as logged */
+	uint64_t n_heads_failed; /* as last logged */
 	bool is_status_due;
-	char other[SBX_ERROR_TEXT_SIZE]; /* what else went wrong last, or "" */
+	char other[SBX_ERROR_TEXT_SIZE]; /* the last problem other than group.problem, or "" */
 };
 
 uint64_t collect_clock_usec(void); /* CLOCK_MONOTONIC */
-/* A problem that does not stop the service; logged once as long as it is the same. */
+/* Logs a problem that does not stop the service; a repeated one only once. */
 void collect_trouble(struct collector *collector, const struct sbx_error *err);

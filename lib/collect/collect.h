@@ -2,16 +2,18 @@
 #pragma once
 
 /*
- * Records over a socket: one JSON object a packet in, into the log in groups
+ * Records over a socket: each packet is one JSON object; the collector appends them to the log in
+ * groups
  *
- * The writer of a record is the process that connected, by the kernel's word. There is one queue,
- * so that the log has records in the order in which they came; a commit takes all of it. After the
- * commit every sync event is answered with {"seq":N}; a packet that is no record is answered with
- * {"refused":TEXT}; other records get no answer. Answers come in the order of their packets.
+ * The writer recorded for a record is the process that connected, as the kernel reports it
+ * (SO_PEERCRED), never what the packet says. There is one queue, so that the log has records in the
+ * order in which they arrived; a commit takes all of it. After the commit the collector answers
+ * every sync event with {"seq":N}; it answers a packet that is not a record with {"refused":TEXT};
+ * other records get no answer. A client's answers come in the order of its packets.
  *
- * While the log cannot be written, records that were taken stay in the queue, and the commit is
- * tried again every second. Clients wait then, or (is_shedding) records that do not fit into the
- * queue are counted and lost.
+ * While the log cannot be written, accepted records stay in the queue, and the commit is retried
+ * every second. Until it succeeds the collector reads no client; or (is_shedding) it counts and
+ * discards records that do not fit into the queue.
  */
 
 #include <stdbool.h>
@@ -38,7 +40,8 @@ struct service;
 #define COLLECT_QUEUE_BYTES_DEFAULT (16 * 1024 * 1024)
 #define COLLECT_EPOCH_USEC_DEFAULT (UINT64_C(3600) * 1000000)
 
-/* When a segment is closed, and when closed ones are archived and deleted: see audit/retain.h. */
+/* When the active segment is closed, and when closed ones are archived and deleted: see
+ * audit/retain.h. */
 struct collector_keeping {
 	enum rotation rotation;
 	uint64_t segment_bytes;
@@ -46,52 +49,51 @@ struct collector_keeping {
 };
 
 struct collector_options {
-	struct sd_event *event;	 /* of the loop that serves */
-	struct ready *ready;	 /* in which its clients are waited for */
-	struct service *service; /* for its status; may be NULL */
+	struct sd_event *event;	 /* the loop that serves the clients */
+	struct ready *ready;	 /* the epoll set of the clients' sockets */
+	struct service *service; /* gets the status; may be NULL */
 	const struct log *log;	 /* for messages */
-	struct audit_log *audit; /* open; its watch is the caller's */
+	struct audit_log *audit; /* open; the caller watches it */
 	struct heads *heads;	 /* may be NULL */
-	int directory;		 /* of the log */
-	int spool;		 /* imported every few seconds; -EBADF: none */
-	/* Moves other spools into this one before the service reads it; may be NULL. 0 or negative
-	 * errno.
-	 */
+	int directory;		 /* the log's directory fd */
+	int spool;		 /* directory fd, imported every few seconds; -EBADF: none */
+	/* Moves records from other spools into this one before the import; may be NULL. Returns 0
+	 * or negative errno. */
 	int (*gather)(void *userdata, struct sbx_error *err);
 	void *userdata;
 	size_t n_clients_max;
-	size_t group_records; /* that wait at most before a commit */
-	uint64_t group_usec;  /* that the first of them waits at most; 0: commit at once */
+	size_t group_records; /* commit when so many are waiting */
+	uint64_t group_usec;  /* commit when the oldest has waited so long; 0: at once */
 	size_t queue_bytes_max;
-	uint64_t epoch_usec; /* how long a key is used; 0: for ever */
+	uint64_t epoch_usec; /* how long a key is used; 0: forever */
 	struct collector_keeping keeping;
-	bool is_shedding; /* discard records while the log cannot be written and the queue is full
-			   */
+	bool is_shedding; /* discard records while the log fails and the queue is full */
 };
 
-/* Everything in @options is borrowed, for as long as the collector lives. */
+/* Borrows everything in @options for as long as the collector lives. */
 int collector_new(const struct collector_options *options, struct collector **ret,
 		  struct sbx_error *err);
 struct collector *collector_free(struct collector *collector);
 void collector_free_ptr(struct collector **collector);
 #define _cleanup_collector_ _cleanup_(collector_free_ptr)
 
-/* For service_listen() under COLLECT_SOCKET. */
+/* To be passed to service_listen() under the name COLLECT_SOCKET. */
 struct clients *collector_clients(const struct collector *collector);
 
 void collector_set_keeping(struct collector *collector, const struct collector_keeping *keeping);
-/* Commits the queue, with a checkpoint of the whole log. */
+/* Commits the queue and signs a checkpoint of the whole log. */
 int collector_checkpoint(struct collector *collector);
 /*
- * The end: takes what clients have sent so far, then the same. Negative errno where records that
- * were taken are not in the log; @err says how many.
+ * For shutdown: reads all packets that clients have sent so far, then commits and signs as
+ * collector_checkpoint(). Negative errno if accepted records are not in the log; @err says how
+ * many.
  */
 int collector_finish(struct collector *collector, struct sbx_error *err);
 
 /*
- * Verifies what was added to the log since it was verified last (@directory keeps how far that was)
- * and adds a record about it: log_verified, or chain_broken. 1 if it is intact, 0 if not, which is
- * written to @log, or negative errno.
+ * Verifies the part of the log added since the last verification (whose position is kept in
+ * @directory) and appends a record of the result: log_verified, or chain_broken. Returns 1 if the
+ * log is intact, 0 if not (the break is then written to @log), or negative errno.
  */
 int collect_verify(struct audit_log *audit, int directory, const struct log *log,
 		   struct sbx_error *err);

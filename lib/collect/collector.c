@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The collector: its clients, and what is due whether or not they write
+ * The collector: its clients, and the work that is due by time
  *
- * Once a second it looks what is due: a try to write a log that could not be written, a checkpoint
- * for records that none covers yet, the spool, another key, another segment, a head that still has
- * to leave the machine, the status. Everything happens in one thread between two packets, except
- * that closed segments are read and packed in another.
+ * A one-second timer retries a failed commit, signs records that no checkpoint covers yet, imports
+ * the spool, changes the key, closes the segment, publishes heads, and updates the status.
+ * Everything runs in one thread between two packets; only reading and packing closed segments has a
+ * thread of its own.
  */
 
 #include <errno.h>
@@ -31,11 +31,10 @@
 #include "service/service.h"
 
 #define TICK_USEC USEC_PER_SEC
-/* Asking for a packet that is not there costs less than another turn of the loop for each that is.
- */
+/* A recv() that returns EAGAIN is cheaper than one more loop turn for each queued packet. */
 #define PACKETS_PER_TURN 16
 #define IMPORT_USEC (5 * USEC_PER_SEC)
-/* No client is served while a lock is waited for. What could not be written is tried again. */
+/* The loop serves no client while SQLite waits for a lock: give up soon, retry at the next tick. */
 #define PATIENCE_MSEC 100
 
 static uint64_t clock_usec(clockid_t clock)
@@ -91,8 +90,8 @@ static void take(void *data, const struct client_message *message)
 		refuse(sender, &err);
 }
 
-/* While the log cannot be written, clients wait; or, where records are discarded then, only those
- * that are promised an answer and have not got it yet. */
+/* While the log cannot be written, no client is read. With is_shedding all are, except those that
+ * still wait for an answer to a sync event. */
 static bool may_read(const void *data)
 {
 	const struct sender *sender = data;
@@ -201,7 +200,7 @@ static void sign(struct collector *collector)
 {
 	uint64_t since = collector->group.unsigned_usec;
 
-	/* Before it is older than it may be, which the next tick would be too late for. */
+	/* Sign now if the interval ends before the next tick: that would be too late. */
 	if (since != 0 && collect_clock_usec() + TICK_USEC >= since + CHECKPOINT_INTERVAL_USEC)
 		(void)group_commit(collector, true);
 }
@@ -215,7 +214,7 @@ static void import(struct collector *collector)
 	    collect_clock_usec() < collector->imported_usec + IMPORT_USEC)
 		return;
 	collector->imported_usec = collect_clock_usec();
-	/* audit_log_import() commits, and only group_commit() may commit what is in the queue. */
+	/* audit_log_import() commits, but only group_commit() may commit what is in the queue. */
 	if (group_commit(collector, false) < 0)
 		return;
 	if (collector->options.gather &&
@@ -238,7 +237,7 @@ static void change_key(struct collector *collector)
 	    now < collector->epoch_began_usec + options->epoch_usec)
 		return;
 	collector->epoch_began_usec = now;
-	/* A key that has signed nothing stays. */
+	/* Do not replace a key that has signed nothing. */
 	if (audit_log_size(options->audit) == collector->epoch_began_size ||
 	    group_commit(collector, false) < 0)
 		return;
@@ -276,7 +275,7 @@ static void look_around(struct collector *collector)
 	turn_heads(collector);
 	if (collector->is_status_due || collector->group.is_stuck)
 		tell_status(collector);
-	/* Once more after the last record, so that the status does not stay behind. */
+	/* Update once more after the last record: the status would show the old size otherwise. */
 	collector->is_status_due = collector->group.unsigned_usec != 0;
 }
 
@@ -314,8 +313,8 @@ void collector_free_ptr(struct collector **collector)
 	*collector = collector_free(*collector);
 }
 
-/* When this key's time began: the file is as old as its key. A key that is a credential of the unit
- * has no file, and begins with the service. */
+/* When the current key was created: its file's modification time. A key from a systemd credential
+ * has no file; its time begins with the service. */
 static uint64_t find_epoch(const struct collector *collector)
 {
 	uint64_t now = clock_usec(CLOCK_REALTIME), then;

@@ -3,13 +3,13 @@
 /*
  * Group commit
  *
- * A packet goes into the open transaction as soon as it has come, which shows whether it is a
- * record. A copy stays in the queue until the commit has succeeded: a transaction that fails takes
- * all of its records with it, and each further try adds the queue again, from its beginning.
+ * A packet is added to the open transaction as soon as it arrives, which also tells whether it is a
+ * record. A copy stays in the queue until the commit has succeeded: a rollback loses all records of
+ * the transaction, and the retry adds the whole queue again from its beginning.
  *
- * A sync event wants a commit at once, but after the packets that other clients have sent already:
- * an eventfd in the set of the clients' sockets gets its turn when those have had theirs, so many
- * sync events of many clients cost one commit.
+ * A sync event asks for a commit at once, but packets that other clients have already sent should
+ * share it: the event sets an eventfd in the same epoll set, whose turn comes after those clients'
+ * sockets. So many sync events of many clients cost one commit.
  */
 
 #include <errno.h>
@@ -27,15 +27,15 @@
 #include "base/log.h"
 #include "collect/collect-internal.h"
 
-/* A packet between its coming and its commit. */
+/* A packet that has arrived and is not committed yet. */
 struct waiting {
 	struct waiting *next;
-	struct sender *sender; /* NULL: its client has gone */
+	struct sender *sender; /* NULL: the client has disconnected */
 	uint64_t seq;
 	bool is_added; /* to the open transaction */
 	bool is_sync;
-	bool is_expected;    /* it will be answered, as the sender knows */
-	const char *refusal; /* an answer; then it is no record */
+	bool is_expected;    /* counted in the sender's n_expected */
+	const char *refusal; /* the answer to a packet that is not a record */
 	struct audit_writer writer;
 	size_t n_bytes;
 	char bytes[];
@@ -174,7 +174,7 @@ void group_deinit(struct collector *collector)
 	close_fd(&collector->group.soon.fd);
 }
 
-/* ---- a log that cannot be written ---- */
+/* ---- while the log cannot be written ---- */
 
 static int get_stuck(struct collector *collector, const struct sbx_error *why)
 {
@@ -205,8 +205,8 @@ static void get_going(struct collector *collector)
 	log_write(collector->options.log, LOG_LEVEL_NOTICE, NULL, "the log can be written again");
 }
 
-/* By the first member "event" alone: the log, which would parse the whole line, is not there. A
- * packet that is no record has none. */
+/* The log cannot parse the packet now, so only the first member "event" decides. A packet that is
+ * not a record has none. */
 static bool is_sync_event(const void *bytes, size_t n_bytes)
 {
 	struct json_scanner scanner;
@@ -306,7 +306,8 @@ int group_take(struct sender *sender, const void *bytes, size_t n_bytes, struct 
 			*err = why;
 		return r;
 	}
-	/* The log could not look at it: it waits, and may turn out to be no record. */
+	/* The log could not parse the packet: queue it. It may later turn out not to be a
+	 * record. */
 	if (r < 0)
 		waiting->is_sync = is_sync_event(bytes, n_bytes);
 	is_sync = waiting->is_sync;
@@ -327,7 +328,7 @@ void group_refuse(struct sender *sender, const char *text)
 		return;
 	}
 	waiting = waiting_new(sender, text, strlen(text) + 1);
-	/* Without memory the client gets no answer, which is no acknowledgement. */
+	/* Out of memory: send no answer, which the client does not take for an acknowledgement. */
 	if (!waiting)
 		return;
 	waiting->refusal = waiting->bytes;
@@ -344,7 +345,7 @@ void group_forget(struct collector *collector, const struct sender *sender)
 
 /* ---- commit ---- */
 
-/* A packet that came while the log could not be written may turn out to be no record. */
+/* A packet that arrived while the log could not be written may turn out not to be a record. */
 static int add_again(struct collector *collector, struct waiting *waiting, struct sbx_error *err)
 {
 	struct sbx_error why = { .code = 0 };
@@ -383,7 +384,7 @@ static int confess(struct collector *collector, struct sbx_error *err)
 	return audit_log_say(collector->options.audit, "records_lost", members, err);
 }
 
-/* May end the connection of a client that has hung up. */
+/* May close the connection, if the client has hung up. */
 static void answer(struct collector *collector, const struct waiting *waiting)
 {
 	struct sender *sender = waiting->sender;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Segments under a service that has the log open
+ * Rotation, archiving and deletion of segments while the service has the log open
  *
- * Only this process can close them, because it holds the log's lock. Packing one takes seconds, so
- * a thread of its own does that, and the loop goes on with the next one when the thread has ended.
+ * Only this process can do it, because it holds the log's lock. Packing a segment takes seconds and
+ * so runs in a thread; the loop starts the next one when that thread has ended.
  */
 
 #include <pthread.h>
@@ -47,7 +47,7 @@ static void *work(void *userdata)
 	return NULL;
 }
 
-/* Without a thread the loop waits. */
+/* If no thread can be created, pack in the loop's thread. */
 static void begin_work(struct collector *collector)
 {
 	atomic_store(&collector->keeping.is_worked, false);
@@ -73,7 +73,7 @@ static void end_retention(struct collector *collector)
 	collector->keeping.is_old = false;
 }
 
-/* The log is committed. */
+/* The caller has committed the queue. */
 static void take_next(struct collector *collector)
 {
 	struct sbx_error err = { .code = 0 };
@@ -114,7 +114,8 @@ static void continue_retention(struct collector *collector)
 
 	if (!atomic_load(&collector->keeping.is_worked) || group_commit(collector, false) < 0)
 		return;
-	/* It may be about to delete a segment that the new policy keeps. */
+	/* The pass was planned under the old policy: it might delete a segment that the new one
+	 * keeps. */
 	if (collector->keeping.is_old) {
 		end_retention(collector);
 		return;
@@ -145,7 +146,7 @@ void keeping_turn(struct collector *collector)
 
 	if (collector->keeping.retention)
 		continue_retention(collector);
-	/* Without a policy nothing is deleted. */
+	/* Without max_bytes nothing is rotated or deleted. */
 	if (keeping->policy.max_bytes == 0 || (collector->keeping.rotated_usec != 0 &&
 					       now < collector->keeping.rotated_usec + ROTATE_USEC))
 		return;

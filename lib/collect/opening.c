@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The log is verified before the service writes to it
+ * Verification of the log before the service writes to it
  *
- * A service that refused a broken log could be stopped by an attacker that changes one byte. So a
- * break is recorded in the log itself and logged, and records are taken all the same. How far the
- * log was verified is kept in its directory, for speed only: an attacker that can write there can
- * change both. A proof needs a copy that was kept elsewhere.
+ * If the service refused to start on a broken log, an attacker could stop it by changing one byte.
+ * So a break is recorded in the log itself and reported, and the service accepts records all the
+ * same. The verified position is kept in the log's directory only for speed: an attacker with write
+ * access there can change both. Proof needs a copy that was kept elsewhere.
  */
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static int write_state(int directory, const struct verified_state *state, struct
 	return file_replace(directory, STATE_NAME, text.data, text.len, 0600, err);
 }
 
-/* The members of an object without its braces. */
+/* Writes the members of the record's object, without the braces. */
 static int say(struct audit_log *audit, const struct verify_report *report, struct sbx_error *err)
 {
 	bool is_intact = report->verdict == VERIFY_INTACT;
@@ -78,8 +78,8 @@ static void tell(const struct verify_report *report, const struct log *log)
 int collect_verify(struct audit_log *audit, int directory, const struct log *log,
 		   struct sbx_error *err)
 {
-	/* Without a time, by which old unsigned records would count as a break: a service that was
-	 * killed leaves some. */
+	/* Pass no time: a killed service leaves old records unsigned, which would count as a
+	 * break. */
 	struct verify_options options = { .directory = directory, .now_usec = 0 };
 	struct verified_state since, state;
 	struct verify_report report;

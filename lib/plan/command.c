@@ -3,16 +3,17 @@
 /*
  * The command: its uid, environment, program and working directory
  *
- * The uid is never root. An ordinary user keeps theirs. Started by real root, the command gets a
- * uid that no other process has, derived from the supervisor's pid, unless an option names one.
+ * The uid is never root. An ordinary user keeps its own. If real root starts the sandbox, the
+ * command gets a uid that no other process has, derived from the supervisor's pid, unless an option
+ * names one.
  *
- * The environment is an allow-list, then what is set for the command. Later words win: variables
- * that pass, the policy's, the proxy's, secrets, and what was typed. The strings of the caller's
- * environment are pointed to, not copied.
+ * The environment consists of an allow-list of the caller's variables and of those set for the
+ * command. Later sources override earlier ones: passed variables, the policy's, the proxy's,
+ * secrets, options. Strings of the caller's environment are referenced, not copied.
  *
- * The caller chooses the program; the policy says which may be started. Where no rule names
- * programs, the command's own program can be executed and nothing else. A policy that names
- * programs means this first one, too.
+ * The caller chooses the program; the policy decides which may be started. If no rule names
+ * programs, only the command's own program may be executed. A policy that names programs must name
+ * this one too.
  */
 
 #include "plan/plan-internal.h"
@@ -90,14 +91,14 @@ int choose_identity(struct planner *planner)
 }
 
 /*
- * A line of /etc/passwd for the uid: root's throw-away uid, a service's dynamic one and those of a
- * directory service lack it, and without it whoami, ssh-keygen and initdb fail. Where the host's
- * file is shown, a copy with one more line is put over it.
+ * Without a line in /etc/passwd for their uid, whoami, ssh-keygen and initdb fail. Root's
+ * throw-away uid, a service's dynamic uid and those of a directory service have none. If the host's
+ * file is visible, a copy with one more line is mounted over it.
  */
 
 #define NAME "sbx"
 
-/* Is it the host's own file that can be read there, and nothing else? */
+/* Does the tree show the host's own file at this path, read-only and readable? */
 static bool is_shown(struct planner *planner, const char *path)
 {
 	const struct plan tree = { .steps = planner->steps.rows, .n_steps = planner->steps.n_rows };
@@ -120,7 +121,7 @@ static void add_line(struct planner *planner, const char *path, const char *line
 		(struct step_file){ .target = path, .source = path, .mode = 0444, .added = line };
 }
 
-/* As a field of the file. */
+/* The home directory as a field of the file. */
 static const char *home_field(struct planner *planner)
 {
 	const char *home = environment_find(planner->chosen.environment, "HOME");
@@ -146,12 +147,12 @@ static const char *const default_names[] = {
 	"PATH", "HOME", "LANG", "LC_*", "TZ", "TERM", "USER", "LOGNAME", "SHELL",
 };
 
-/* Their value is the proxy's address. */
+/* Variables whose value is the proxy's address. */
 static const char *const proxy_names[] = {
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy",
 };
 
-/* In /run, which is the sandbox's own. */
+/* below /run, which is always the sandbox's own */
 #define NO_HOME "/run/home"
 
 static const char *const proxy_variables[] = {
@@ -173,7 +174,7 @@ static size_t name_len(const char *variable)
 	return strcspn(variable, "=");
 }
 
-/* Takes the place of an older one of the same name. */
+/* Replaces an earlier variable of the same name. */
 static void set_variable(struct variables *variables, const char *variable)
 {
 	size_t len = name_len(variable), i = 0;
@@ -183,7 +184,7 @@ static void set_variable(struct variables *variables, const char *variable)
 		i++;
 	if (i == variables->n_max)
 		return;
-	/* execve() takes char *, and changes nothing. */
+	/* execve() takes char *, but does not modify the strings. */
 	variables->rows[i] = (char *)(uintptr_t)variable;
 	variables->n_rows += i == variables->n_rows;
 }
@@ -207,7 +208,7 @@ static bool is_match(const char *pattern, const char *variable)
 	return name_len(variable) == len && strncmp(pattern, variable, len) == 0;
 }
 
-/* NULL where there is no further name. */
+/* The i-th name of the allow-list, or NULL after the last. */
 static const char *allowed_name(struct planner *planner, size_t i)
 {
 	const struct setting *item;
@@ -244,7 +245,8 @@ static void set_settings(struct variables *variables)
 	}
 }
 
-/* Java reads none of the others; it leaves out the loopback by itself. */
+/* Java ignores the *_PROXY variables, so JAVA_TOOL_OPTIONS names the proxy; it excludes the
+ * loopback by default. */
 static void set_proxy(struct variables *variables)
 {
 	struct planner *planner = variables->planner;
@@ -265,8 +267,8 @@ static void set_proxy(struct variables *variables)
 }
 
 /*
- * Where nothing can be kept (a service without a home has HOME=/), a directory of the sandbox's
- * own. Only the private home can be there, so with a policy HOME stays as it is.
+ * If HOME is not usable (a service may have HOME=/), name a directory of the sandbox's own. Only
+ * the private home can be there, so with a policy HOME is not changed.
  */
 static void set_home(struct variables *variables)
 {
@@ -290,7 +292,7 @@ static void set_home(struct variables *variables)
 	set_variable(variables, planner_format(planner, "HOME=%s", home));
 }
 
-/* The value of a secret's variable is the path of its private copy. */
+/* A secret's variable contains the path of its private copy. */
 static void set_secrets(struct variables *variables)
 {
 	static const char section[] = "env.secrets.";
@@ -383,7 +385,7 @@ const char *asked_directory(struct planner *planner)
 	return setting ? planner_project_path(planner, setting->text) : NULL;
 }
 
-/* "./a" and "a/b", from where the command will start; NULL where it cannot be said. */
+/* Resolves "./a" and "a/b" against the command's working directory; NULL if that is unknown. */
 static const char *join_directory(struct planner *planner, const char *name)
 {
 	const char *directory = asked_directory(planner), *path;
@@ -424,7 +426,7 @@ const char *next_candidate(struct planner *planner, const char **at)
 	return NULL;
 }
 
-/* Where nothing limits it, everything visible may be executed. */
+/* May only named programs be executed? Otherwise all visible ones may. */
 bool is_limiting_exec(const struct planner *planner)
 {
 	for (size_t i = 0; i < planner->request->n_paths; i++)
@@ -465,8 +467,8 @@ static void note_links(struct planner *planner, const struct mark *mark)
 		});
 }
 
-/* A denial covers one name: a mount or a Landlock rule does not reach the file's other hard links.
- */
+/* A denial covers one name: neither a mount nor a Landlock rule reaches the file's other hard
+ * links. */
 void note_other_names(struct planner *planner)
 {
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
@@ -497,7 +499,8 @@ static int refuse_program(struct planner *planner, const char *path, const struc
 	return -ENOEXEC;
 }
 
-/* Will the program that execvp() finds first be executed? If it finds none, that is its answer. */
+/* Checks that the program that execvp() would find first may be executed. If it would find none,
+ * execvp() itself reports that. */
 int check_program(struct planner *planner)
 {
 	const char *at = NULL, *path;
@@ -520,8 +523,8 @@ int check_program(struct planner *planner)
 	return 0;
 }
 
-/* Is @real a directory of the host that @place shows? True where the host was not asked: chdir()
- * then fails in the sandbox. */
+/* Is @real a directory in the part of the host that @place shows? True if the host was not asked:
+ * chdir() then fails in the sandbox. */
 static bool is_directory_outside(struct planner *planner, const struct place *place,
 				 const char *real)
 {
@@ -551,8 +554,8 @@ static bool is_directory_there(struct planner *planner, const char *path)
 	return view_has_below(planner, real);
 }
 
-/* Without --cwd the command starts in "/" where nothing shows the project; but what --deny hides
- * the caller did not mean to start in. */
+/* If nothing shows the working directory, the command starts in "/", unless --cwd is given. But a
+ * directory that --deny hides is an error: the caller did not mean to start there. */
 static int check_hidden_directory(struct planner *planner, const char *directory)
 {
 	const struct host_path *facts = host_find_path(planner->host, directory);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Which rights a path has
+ * The rights of a path
  *
- * The planner reads no rules. It composes them once, with everything that options and built-in
- * protections add, compiles that, and asks policy_decide() about each path. The kernel knows
- * neither callers nor states, so the worst case is composed (policy/compose.h).
+ * The planner does not interpret rules. It composes them once, together with those of options and
+ * built-in protections, compiles the result, and calls policy_decide() for each path. The kernel
+ * knows neither callers nor states, so the worst case is composed (policy/compose.h).
  *
- * Rights at a directory are rights at everything below it that has no place of its own. So the
+ * Rights of a directory extend to everything below it that has no place of its own. So the
  * evaluator is asked twice: about the directory's own name, and about a name below it that no rule
  * contains.
  */
@@ -26,18 +26,18 @@
 #include "policy/compose.h"
 #include "policy/decide.h"
 
-/* A name made of this byte stands for every name that no rule and no option names. */
+/* A name of this byte stands for every name that no rule and no option contains. */
 #define FRESH_BYTE '\x01'
 
 struct decided {
-	const struct policy *policy; /* composed */
-	struct step_origin *origins; /* of the rules that were added, from n_original on */
+	const struct policy *policy; /* the composed policy */
+	struct step_origin *origins; /* of the added rules, from n_original on */
 	size_t n_original;
 	size_t n_origins;
 	void *block;
 	struct artefact artefact;
 	struct policy_engine *engine;
-	const char *fresh; /* a name below a directory that nothing in the policy names */
+	const char *fresh; /* a name below a directory that occurs nowhere in the policy */
 };
 
 static const struct {
@@ -76,7 +76,8 @@ void decided_free(struct decided *decided)
 	free(decided->block);
 }
 
-/* No rule is about content that sbx makes itself: devices, links, /proc, copies. */
+/* Should the mark become a rule? None is needed for content that sbx makes: devices, links, /proc,
+ * copies. */
 static bool adds_rule(const struct mark *mark)
 {
 	bool is_everything = strcmp(mark->path, "/") == 0;
@@ -124,7 +125,8 @@ static void add_marks(struct planner *planner, struct decided *decided, struct c
 	}
 }
 
-/* A grant through a refused link is an error, so only denials and exceptions are resolved there. */
+/* Resolves symbolic links for the composition. A grant through a refused link is an error
+ * elsewhere, so only denials and exceptions follow such a link. */
 static const char *resolve(void *context, const char *path)
 {
 	struct planner *planner = context;
@@ -148,8 +150,8 @@ static size_t longest_run(const struct condition *condition)
 	return longest;
 }
 
-/* An attacker may have written any name into the policy, and options may name any file: so it is
- * longer than every run of its byte in them. */
+/* An attacker may have written any name into the policy, and options may name any file: make the
+ * fresh name longer than every run of FRESH_BYTE in them. */
 static const char *find_fresh(struct planner *planner, const struct policy *policy)
 {
 	size_t longest = 0;
@@ -173,8 +175,8 @@ static const char *find_fresh(struct planner *planner, const struct policy *poli
 	return name;
 }
 
-/* The exceptions of the view's rule about the project: one rule, from which several marks may come.
- */
+/* Collects the exceptions of the view's one rule about the project, which may have made several
+ * marks. */
 static struct list project_excepts(struct planner *planner)
 {
 	struct list all = { .rows = NULL };
@@ -237,7 +239,8 @@ int decide_all(struct planner *planner)
 static void ask(const struct planner *planner, const char *operation, const char *path,
 		struct policy_decision *ret)
 {
-	/* A resource limit enforces the size; the level is that of a sandbox, or the outer one. */
+	/* A size of 0 meets every bound: a resource limit enforces it. The level is this sandbox's,
+	 * or for a command that builds sandboxes the outer one's. */
 	const struct policy_request request = {
 		.operation = operation,
 		.path = path,
@@ -251,8 +254,8 @@ static void ask(const struct planner *planner, const char *operation, const char
 
 enum answer {
 	ANSWER_YES,
-	ANSWER_NO,     /* nothing allows it */
-	ANSWER_DENIED, /* something denies it */
+	ANSWER_NO,     /* no rule allows it */
+	ANSWER_DENIED, /* a rule denies it */
 };
 
 static enum answer answer_of(const struct policy_decision *decision)
@@ -271,7 +274,8 @@ static enum answer answer(const struct planner *planner, const char *operation, 
 	return answer_of(&decision);
 }
 
-/* A mount denies what is around it by the name inside; outside that name is another file. */
+/* Denied outside by a rule of the policy or of sbx? A rule that composing added for a mount applies
+ * to its name inside; outside, that name is another file. */
 static bool is_denied_outside(const struct planner *planner, const struct policy_decision *decision)
 {
 	const struct decided *decided = planner->decided;
@@ -281,13 +285,13 @@ static bool is_denied_outside(const struct planner *planner, const struct policy
 		decision->rules[0] < decided->n_original + decided->n_origins);
 }
 
-/* The names by which a path is asked about: its own, and one below it. */
+/* The names for which the evaluator is asked about a path: its own, and one below it. */
 struct names {
 	const char *inside[2];
 	const char *outside[2];
 	size_t n;
-	const char *beside; /* a fresh name in the directory that contains it */
-	bool is_missing;    /* to make it is done to its own name */
+	const char *beside; /* a fresh name in its parent directory */
+	bool is_missing;    /* creating the path needs a right to its own name */
 };
 
 static struct names names_of(struct planner *planner, const struct asked_path *asked)
@@ -304,7 +308,7 @@ static struct names names_of(struct planner *planner, const struct asked_path *a
 		names.inside[1] = planner_join(planner, asked->path, planner->decided->fresh);
 	if (names.n == 2 && asked->source)
 		names.outside[1] = planner_join(planner, asked->source, planner->decided->fresh);
-	/* planner_format() would overwrite a message that the caller is writing. */
+	/* Copy: planner_format() would overwrite a message that the caller is building. */
 	parent = arena_copy(planner->memory.scratch, asked->path,
 			    (size_t)(strrchr(asked->path, '/') - asked->path));
 	planner->memory.is_exhausted |= !parent;
@@ -312,8 +316,8 @@ static struct names names_of(struct planner *planner, const struct asked_path *a
 	return names;
 }
 
-/* A command that may write the directory around this one could rename or remove it, which is
- * writing its own name. */
+/* A command with write access to the parent directory could rename or remove this one, which
+ * amounts to writing its own name. */
 static bool may_replace(const struct planner *planner, const struct names *names)
 {
 	return answer(planner, "fs.write", names->beside) == ANSWER_YES;
@@ -367,7 +371,7 @@ unsigned decided_anywhere(struct planner *planner, const struct asked_path *aske
 						   .outside = { names.outside[k] },
 						   .n = 1 };
 
-			/* Reading and writing is done to what is in a directory. */
+			/* Reading and writing applies to the directory's content. */
 			if ((wanted & operations[i].right) &&
 			    (names.n == 1 || k == 1 || operations[i].right == RIGHT_LIST) &&
 			    is_allowed(planner, &one, i))
@@ -388,7 +392,7 @@ static struct step_origin origin_of(struct planner *planner, const struct policy
 	return origin_of_rule(planner, &decided->policy->rules[row]);
 }
 
-/* The denial at one of the names, or false. */
+/* Finds the rule that denies the operation for one of the names; false if none does. */
 static bool find_denial(struct planner *planner, const char *operation, const struct names *names,
 			struct step_origin *ret)
 {
@@ -437,7 +441,7 @@ bool decided_denial(struct planner *planner, const struct asked_path *asked, uns
 	return false;
 }
 
-/* The setting or the option that names it. */
+/* The option or the policy's setting that names the port. */
 static struct step_origin origin_of_port(struct planner *planner, const struct request_port *port)
 {
 	const char *list = port->bind ? "net.loopback.bind" : "net.loopback.connect";
@@ -465,10 +469,10 @@ static int refuse_port(struct planner *planner, const struct request_port *port,
 	return -EACCES;
 }
 
-/* A mode is what an option chooses; a rule of a file that denies goes before the option. */
+/* Refuses ports that a rule of the policy file denies, even if an option names them. */
 int decide_ports(struct planner *planner)
 {
-	/* The address by which a request names the port, and the name that leads to it. */
+	/* A request names the loopback by this address, or by the name that resolves to it. */
 	static const char *const hosts[] = { "127.0.0.1", "localhost" };
 	const struct request_port *ports = planner->ports.rows;
 	size_t n_rules = planner->policy ? planner->policy->n_rules : 0;
@@ -493,8 +497,8 @@ int decide_ports(struct planner *planner)
 }
 
 /*
- * The rights of places: the marks say which content is there, the evaluator what may be done with
- * it, by the name inside and, where a mount shows another directory, by the name outside as well.
+ * The rights of places: marks only say which content is there. The evaluator decides the rights, by
+ * the name inside and, if a mount shows another directory, also by the name outside.
  */
 
 static bool is_same(const struct mark *a, const struct mark *b)
@@ -504,7 +508,8 @@ static bool is_same(const struct mark *a, const struct mark *b)
 	return a->content == b->content && strcmp(one, other) == 0;
 }
 
-/* Options go before mounts and rules, those before what is built in; an overlay before all. */
+/* The content of an overlay takes precedence, then that of options, then mounts and rules, then the
+ * built-in view. */
 static int rank(const struct mark *mark)
 {
 	if (mark->content == CONTENT_OVERLAY)
@@ -516,7 +521,8 @@ static int rank(const struct mark *mark)
 	return mark->origin.kind == ORIGIN_RULE || (mark->flags & MARK_SHARED);
 }
 
-/* A path without a source is named as it is inside: it is about what a mount at the path shows. */
+/* A mark without a source is named as inside: if a mount covers the path, the mark is about the
+ * mount's content. */
 static bool is_about(const struct mark *mark, const struct mark *mount)
 {
 	return mount->source && !mark->source && mark->content == CONTENT_HOST &&
@@ -560,8 +566,8 @@ static int find_winner(struct planner *planner, struct place *place)
 	return 0;
 }
 
-/* The lower directory of an overlay without a source is the host's at the same path, so rights go
- * through it. */
+/* Does the place have its own content and rights? An overlay without a source does not: its lower
+ * directory is the host's at the same path. */
 static bool begins_anew(const struct place *place)
 {
 	const struct mark *winner = place->winner;
@@ -571,8 +577,8 @@ static bool begins_anew(const struct place *place)
 		return false;
 	if (winner->source)
 		return true;
-	/* Content of the host begins anew below a fresh directory, but not below another mount of
-	 * the host. */
+	/* Host content below a fresh directory does; below another mount of the host it does
+	 * not. */
 	if (winner->content == CONTENT_HOST || winner->content == CONTENT_OVERLAY)
 		return above && !above->source;
 	return true;
@@ -586,7 +592,7 @@ static void find_base(struct place *place)
 		place->base = place->parent ? place->parent->base : NULL;
 }
 
-/* The path outside of @place, which @above's mount shows. */
+/* The outside path of @place, seen through @above's mount. */
 static const char *source_below(struct planner *planner, const struct place *above,
 				const struct place *place)
 {
@@ -609,7 +615,7 @@ bool place_is_pinned(const struct place *place)
 	return place->marks[place->n_marks - 1]->kind == MARK_PIN;
 }
 
-/* The mount covers the host's content at this path. */
+/* Is this content of sbx's own, which covers the host's? */
 static bool is_of_ours(const struct mark *winner)
 {
 	static const bool of_ours[] = {
@@ -620,7 +626,8 @@ static bool is_of_ours(const struct mark *winner)
 	return winner && of_ours[winner->content];
 }
 
-/* Of the place's source; those that a mark has found behind a link are of it, too. */
+/* Takes the facts of the place's source; keeps those that a mark found through a symbolic link to
+ * it. */
 static void find_facts_at(struct planner *planner, struct place *place)
 {
 	const struct host_path *facts = planner_facts(planner, place->source);
@@ -649,12 +656,12 @@ static void find_source(struct planner *planner, struct place *place)
 		find_facts_at(planner, place);
 		return;
 	}
-	/* A fresh directory is empty; a fresh /proc has the entries of the host's. */
+	/* A fresh directory is empty; a fresh /proc has the same entries as the host's. */
 	if (base->winner->content != CONTENT_PROC)
 		place->facts = NULL;
 }
 
-/* Only the sandbox's own things; what may be done with files of the host the evaluator says. */
+/* Did sbx make this content? Rights of host files are the evaluator's to decide. */
 static bool is_made(const struct mark *winner)
 {
 	if (!winner)
@@ -676,7 +683,7 @@ static struct asked_path asked_of(const struct place *place)
 	};
 }
 
-/* sbx hides it, whatever the policy says. */
+/* Finds a denial of sbx's own, which no policy overrides. */
 static const struct mark *find_own_denial(const struct place *place, unsigned rights)
 {
 	for (const struct place *at = place; at; at = at->parent)
@@ -687,7 +694,8 @@ static const struct mark *find_own_denial(const struct place *place, unsigned ri
 	return NULL;
 }
 
-/* No rule denies it; an exception of an allow takes it out. @flags: of a mark that counts. */
+/* Finds an exception of an allow, which removes rights without a deny rule. @flags: that the
+ * exception must have. */
 static bool find_exception(const struct place *place, unsigned rights, unsigned flags,
 			   struct step_origin *ret)
 {
@@ -714,8 +722,8 @@ bool place_find_denial(struct planner *planner, const struct place *place, unsig
 	       find_exception(place, rights, 0, ret);
 }
 
-/* Mapping libraries, starting the command and its loader, and ioctl on devices: no operations of a
- * policy, but a command that may execute nothing here needs none of them. */
+/* Rights that policies have no operation for: mapping libraries, starting the command and its
+ * loader, ioctl on devices. A command that may execute nothing here needs none of them. */
 static unsigned find_extra(struct planner *planner, const struct place *place)
 {
 	const struct asked_path asked = asked_of(place);
@@ -732,7 +740,7 @@ static unsigned find_extra(struct planner *planner, const struct place *place)
 	return extra;
 }
 
-/* A right granted in a fresh tmpfs does not extend to files of the host that are shown in it. */
+/* Rights in a fresh tmpfs do not extend to host files that are mounted in it. */
 static unsigned find_limit(const struct place *place)
 {
 	const struct mark *winner = place->base ? place->base->winner : NULL;
@@ -754,7 +762,8 @@ bool place_is_made(const struct place *place)
 	return is_made(place->winner) || (!place->winner && base && is_made(base->winner));
 }
 
-/* A denial takes a fresh tmpfs or /proc away in part; a device or link is there or not. */
+/* A denial removes single rights of a fresh tmpfs or /proc; a device or link is either there or
+ * not. */
 static unsigned find_made(struct planner *planner, const struct place *place)
 {
 	const struct asked_path asked = asked_of(place);
@@ -767,8 +776,8 @@ static unsigned find_made(struct planner *planner, const struct place *place)
 	return denied & RIGHT_READ ? 0 : winner->rights & ~denied;
 }
 
-/* Is it a device of sbx's own /dev that a rule denies by name, if only for writing? Its mount is
- * read-only in any case, which does not prevent writing to a device. */
+/* Does a rule deny a device of sbx's own /dev by name, if only for writing? Its mount is read-only
+ * in any case, but that does not prevent writing to a device. */
 static bool is_denied_device(const struct place *place)
 {
 	if (!place->winner || place->winner->content != CONTENT_DEVICE)
@@ -831,7 +840,7 @@ static int refuse_denied(struct planner *planner, const struct mark *mark,
 	return -EACCES;
 }
 
-/* A path that an option or mount names and that is missing is an error. */
+/* A missing path that an option or mount names is an error. */
 static int check_asked(struct planner *planner, const struct place *place)
 {
 	for (size_t i = 0; i < place->n_marks; i++) {

@@ -3,14 +3,14 @@
 /*
  * Marks of options, mounts and secrets, and the credentials that these grants lose
  *
- * A path that a user names by hand is wanted: if it is missing, or denied by a rule, that is an
- * error and not a smaller view.
+ * The user wants a path that an option or mount names: if it is missing, or a rule denies it, the
+ * plan is refused instead of showing less.
  *
- * A grant that contains an entry of the table (policy/credentials.h) excepts it, in the rule that
- * the grant becomes; so the evaluator, the mounts, their pins and the last comparison all have the
- * exception. The host is asked about every entry in a grant. An entry that is missing needs no
- * exception. A startup file that is missing, or a link, cannot be kept from being made; a notice
- * says so.
+ * A grant that contains an entry of the credentials table (policy/credentials.h) gets an exception
+ * for it, in the rule that the grant becomes; so the evaluator, the mounts, their pins and the
+ * final comparison all respect it. The host is asked about every entry in a grant. A missing entry
+ * needs no exception. A startup file that is missing, or is a symbolic link, can be created or
+ * replaced by the command; a notice says so.
  */
 
 #include "plan/plan-internal.h"
@@ -38,7 +38,7 @@ static const struct grant {
 } grants[] = {
 	[GRANT_READ] = { MARK_ALLOW, CONTENT_HOST, RIGHTS_READ | RIGHT_EXEC },
 	[GRANT_WRITE] = { MARK_ALLOW, CONTENT_HOST, RIGHTS_FILES | RIGHT_EXEC },
-	/* The kernel opens a program for reading, and its loader maps it. */
+	/* The kernel opens a program for reading before it executes it, and the loader maps it. */
 	[GRANT_EXEC] = { MARK_ALLOW, CONTENT_HOST, RIGHTS_READ | RIGHT_EXEC },
 	[GRANT_DENY] = { MARK_DENY, CONTENT_HOST, RIGHTS_ALL },
 	[GRANT_DENY_WRITE] = { MARK_DENY, CONTENT_HOST, RIGHT_WRITE },
@@ -109,7 +109,7 @@ static int mark_request(struct planner *planner, const struct request_path *path
 
 	if (grant->kind == MARK_ALLOW && strcmp(inside, "/") == 0 && !path->target &&
 	    grant->content == CONTENT_HOST) {
-		/* All programs of what is shown; they are shown by other grants. */
+		/* "/": all programs that other grants make visible. */
 		mark_everything(planner, path->grant == GRANT_EXEC ? RIGHT_EXEC : grant->rights,
 				MARK_ASKED, origin);
 		return 0;
@@ -135,8 +135,9 @@ static int mark_request(struct planner *planner, const struct request_path *path
 	return 0;
 }
 
-/* Often a typing mistake. The command cannot create it, because the plan is refused where it could;
- * but a mount covers only what exists, so what a process outside creates there later is shown. */
+/* Often a typing mistake. The command cannot create the path, because such a plan is refused; but a
+ * mount covers only existing files, so a file that a process outside creates there later is
+ * visible. */
 void note_missing_denials(struct planner *planner)
 {
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
@@ -165,7 +166,7 @@ void mark_shown(struct planner *planner, const char *path, const char *name)
 		->flags = MARK_OPTIONAL;
 }
 
-/* The directory that HOME names: to write, with all that this takes. */
+/* Grants the directory of --home for writing, with all consequences of such a grant. */
 static int mark_kept_home(struct planner *planner)
 {
 	const struct request_path path = { .grant = GRANT_WRITE,
@@ -275,18 +276,18 @@ int mark_secrets(struct planner *planner)
 	return 0;
 }
 
-/* ---- credentials in what is granted ---- */
+/* ---- credentials in granted directories ---- */
 
-/* Accounts whose homes one grant may contain; each costs some hundred questions to the host. */
+/* Users whose homes one grant may contain; each costs some hundred questions to the host. */
 #define HOMES_MAX 64
-/* Names in one line. */
+/* Names listed in one line. */
 #define NAMES_MAX 6
 
 static const struct step_origin hides = { ORIGIN_BUILT_IN, "credentials" };
 static const struct step_origin keeps = { ORIGIN_BUILT_IN, "startup files" };
 
-/* Only marks that decision.c turns into a rule lose credentials, and the view's rule about the
- * project. */
+/* Does the mark lose credentials? Only marks that decision.c turns into rules do, and the view's
+ * rule about the project. */
 static bool loses(const struct mark *mark)
 {
 	bool is_added = !(mark->flags & MARK_RULED) || (mark->flags & MARK_PROJECT);
@@ -300,7 +301,7 @@ static const char *outside_of(const struct mark *mark)
 	return mark->source ? mark->source : mark->path;
 }
 
-/* The granted path outside, without symbolic links; NULL where nothing exists there. */
+/* The granted path outside, without symbolic links; NULL if it does not exist. */
 static const char *real_of(struct planner *planner, const struct mark *mark)
 {
 	const struct host_path *facts;
@@ -338,8 +339,8 @@ static int refuse_unasked(struct planner *planner, const struct mark *grant, con
 	return -EAGAIN;
 }
 
-/* planner_facts() counts the guarded directories that sbx-spawn makes before the start as present;
- * it makes them only where a grant may write. */
+/* planner_facts() reports the guarded directories that sbx-spawn creates before the start as
+ * present, but sbx-spawn creates them only for a grant to write. */
 static const struct host_path *find_named(struct planner *planner, const struct mark *grant,
 					  const char *path)
 {
@@ -347,8 +348,8 @@ static const struct host_path *find_named(struct planner *planner, const struct 
 					   : host_find_path(planner->host, path);
 }
 
-/* The entry's file behind symbolic links: a grant that shows only the link does not show the file,
- * but one that contains both does. */
+/* Facts of the entry's file after following links: a grant that contains only the link does not
+ * show the file, but one that contains both does. */
 static const struct host_path *find_facts(struct planner *planner, const struct mark *grant,
 					  const char *path)
 {
@@ -370,7 +371,7 @@ static void add_except(struct planner *planner, struct mark *grant, const char *
 		};
 }
 
-/* @facts are of the entry, which lies in @real. */
+/* Excepts @rights to an entry from @grant; @facts are the entry's, which lies in @real. */
 static void except(struct planner *planner, struct mark *grant, const char *real,
 		   const struct host_path *facts, unsigned rights)
 {
@@ -388,8 +389,8 @@ static void except(struct planner *planner, struct mark *grant, const char *real
 	mark->facts = facts;
 }
 
-/* Startup files are those of a home that is writable as a whole: whoever grants one of its
- * directories knows what lies there. */
+/* Does the grant make a whole home writable? Only then are startup files excepted: a user that
+ * grants a single directory of the home knows what it contains. */
 static bool writes_home(const struct planner *planner, const struct mark *grant, const char *real)
 {
 	return (grant->rights & RIGHT_WRITE) && grant->content == CONTENT_HOST &&
@@ -404,7 +405,7 @@ static unsigned rights_lost(const struct planner *planner, const struct mark *gr
 	return writes_home(planner, grant, real) ? RIGHT_WRITE : 0;
 }
 
-/* A command that may write the directory of a link can replace the link. */
+/* A command with write access to a link's directory can replace the link. */
 static bool is_link(const struct host_path *facts)
 {
 	return facts->kind == HOST_LINK_REFUSED || strcmp(facts->real, facts->path) != 0;
@@ -467,7 +468,7 @@ int mark_credentials(struct planner *planner)
 	return r;
 }
 
-/* "~/.ssh" */
+/* Adds the path in the form "~/.ssh". */
 static void add_name(struct planner *planner, const char *path)
 {
 	const char *home = planner->request->credentials->home;
@@ -529,7 +530,7 @@ static void note_left_out(struct planner *planner)
 			->is_hint = true;
 }
 
-/* Something else than the grant may keep it from being made: a denial, another mount. */
+/* Could the command create the path? A denial or another mount may prevent it. */
 static bool can_be_made(struct planner *planner, const char *path)
 {
 	const struct asked_path asked = { .path = path, .kind = HOST_MISSING };

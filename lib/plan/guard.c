@@ -3,14 +3,14 @@
 /*
  * Built-in denials: the guarded paths, and what git would execute
  *
- * Only what is granted needs a guard, so each grant is compared with each row of the table: what
- * must not be written is read-only where the grant writes, and what must not be seen is hidden.
+ * Only granted paths need a guard, so each grant is compared with each row of the table: what must
+ * not be written is made read-only if the grant writes, and what must not be seen is hidden.
  *
  * Hooks and configuration name programs that the user's next git outside executes without a
- * sandbox; and a command that can change ".git" at all can make that git take another repository
- * for this one. So a directory that probing has found to be a repository, or to be named by one, is
- * read-only as a whole, unless a grant names it. A repository that is granted itself keeps its
- * hooks and configuration.
+ * sandbox; and a command that can modify ".git" at all can make that git use another repository
+ * instead. So every directory that probing found to be a repository, or to be named by one, is
+ * read-only as a whole, unless a grant names it. In a repository that is granted itself, hooks and
+ * configuration are read-only.
  */
 
 #include "plan/plan-internal.h"
@@ -27,7 +27,7 @@
 
 /* ---- guarded paths ---- */
 
-/* Does @mark grant something of the host? */
+/* Does @mark grant content of the host? */
 static bool shows_host(const struct mark *mark)
 {
 	static const bool shows[] = {
@@ -35,13 +35,13 @@ static bool shows_host(const struct mark *mark)
 		[CONTENT_COPY] = true, [CONTENT_PTS] = false,
 	};
 
-	/* The root is the sandbox's own; a mark there says what may be executed. */
+	/* Skip "/": the root is the sandbox's own; a mark there only says what may be executed. */
 	return mark->kind == MARK_ALLOW && (mark->rights & RIGHTS_SEEN) && shows[mark->content] &&
 	       strcmp(mark->path, "/") != 0;
 }
 
-/* The rights that a row takes from @mark, which shows something of the host: a copy or an overlay
- * can show, but writing to it changes no file outside. */
+/* The rights that @row removes from @mark, which shows host content. Writing to a copy or an
+ * overlay changes no file outside, so only hiding applies to these. */
 static unsigned rights_taken(const struct mark *mark, const struct guarded *row)
 {
 	if (row->what == GUARDED_HIDDEN)
@@ -49,7 +49,8 @@ static unsigned rights_taken(const struct mark *mark, const struct guarded *row)
 	return mark->content == CONTENT_HOST ? mark->rights & RIGHT_WRITE : 0;
 }
 
-/* @path, which lies in what the link of a grant leads to, has a row by the grant's own name too. */
+/* The grant's path is a link. Does the table also have a row for the same file by the grant's own
+ * name? */
 static bool has_row_before_link(const struct guarded_list *list, const char *outside,
 				const char *rest)
 {
@@ -75,7 +76,7 @@ const struct guarded *guard_find_behind_link(const struct planner *planner, cons
 
 		if (!rights_taken(mark, row))
 			continue;
-		/* A link to a guarded path itself is refused by the evaluator's denial. */
+		/* The evaluator denies a link to a guarded path itself. */
 		if (is_below(row->path, real) && strcmp(row->path, real) != 0 &&
 		    !has_row_before_link(list, outside, row->path + strlen(real)))
 			return row;
@@ -83,7 +84,7 @@ const struct guarded *guard_find_behind_link(const struct planner *planner, cons
 	return NULL;
 }
 
-/* Inside, @path of the outside is where the grant shows it. */
+/* The path inside at which the grant shows @path. */
 static const char *seen_at(struct planner *planner, const struct mark *grant, const char *path)
 {
 	const char *rest;
@@ -94,7 +95,7 @@ static const char *seen_at(struct planner *planner, const struct mark *grant, co
 	return planner_join(planner, grant->path, rest + (*rest == '/'));
 }
 
-/* One of them may be where a guarded path could be made. */
+/* Asks about each directory on the way: in one of them the guarded path could be created. */
 void ask_about_way(struct planner *planner, const char *path)
 {
 	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
@@ -106,7 +107,7 @@ void ask_about_way(struct planner *planner, const char *path)
 	}
 }
 
-/* Root's sandbox writes as the owner of what is granted. */
+/* Root's sandbox writes as the owner of the granted directory. */
 static bool may_write_to(const struct planner *planner, const struct mark *grant,
 			 const struct host_path *directory)
 {
@@ -117,8 +118,8 @@ static bool may_write_to(const struct planner *planner, const struct mark *grant
 	       (is_real_root(planner->host) && (!granted || directory->uid == granted->uid));
 }
 
-/* Would the command be let by the owner and mode of the nearest directory that is there? Then that
- * is *@ret_directory, or NULL where it is not known. */
+/* Would owner and mode of the nearest existing directory let the command create @path?
+ * *@ret_directory is that directory, or NULL if the host was not asked about it. */
 static bool can_be_made(struct planner *planner, const struct mark *grant, const char *path,
 			const char **ret_directory)
 {
@@ -140,9 +141,9 @@ static bool can_be_made(struct planner *planner, const struct mark *grant, const
 	return false;
 }
 
-/* A symbolic link that root owns is followed, and the guarded path is behind it. But a user that
- * may write to the link's directory can rename the link away; such a link is refused, as one that
- * root does not own. */
+/* The plan follows a symbolic link of root's to the guarded path. But a user with write access to
+ * the link's directory can rename the link away; refuse such a link like one that root does not
+ * own. */
 static const struct host_path *find_loose_link(struct planner *planner, const struct mark *grant,
 					       const char *path, const char *inside)
 {
@@ -166,8 +167,8 @@ static const struct host_path *find_loose_link(struct planner *planner, const st
 	return NULL;
 }
 
-/* A rule about everything is no request for the system's directories: where root's sandbox could
- * make a file of sbx's in one, all of that directory is read-only instead. */
+/* A policy rule for "/" does not ask for write access to system directories: if root's sandbox
+ * could create a file of sbx's in one, make that whole directory read-only. */
 static void guard_directory(struct planner *planner, const struct mark *grant,
 			    const char *directory, const struct guarded *row)
 {
@@ -196,8 +197,8 @@ static bool lies_in_guarded(struct planner *planner, const char *path)
 	return directory && guarded_match(planner->request->guarded, directory, GUARDED_WRITE);
 }
 
-/* A mount cannot cover a missing path: the directory is made read-only, or the plan is refused; a
- * path that only root could make may stay missing. */
+/* A mount cannot cover a missing path: make its directory read-only, or refuse the plan. A path
+ * that only root could create may stay missing. True if nothing more is needed. */
 static bool guard_missing(struct planner *planner, const struct mark *grant, const char *path,
 			  const struct guarded *row)
 {
@@ -206,7 +207,7 @@ static bool guard_missing(struct planner *planner, const struct mark *grant, con
 
 	if (!can_be_made(planner, grant, path, &directory))
 		return false;
-	/* It is made, or lies in what another row guards. */
+	/* sbx-spawn creates it, or another row covers it. */
 	if (row->may_be_made || lies_in_guarded(planner, path))
 		return true;
 	if (facts && facts->kind == HOST_MISSING && directory && is_real_root(planner->host) &&
@@ -218,9 +219,9 @@ static bool guard_missing(struct planner *planner, const struct mark *grant, con
 }
 
 /*
- * A mount shows a link in its source as it is: inside, its target is looked up there. The name that
- * it leads to has a row of its own, wherever that is shown; and no mask can be put behind the link.
- * A command that may replace the link is refused.
+ * A link inside a mount's source is resolved inside the sandbox. Its target has its own row
+ * wherever it is visible, and a mask cannot be mounted over a link. If the command may replace the
+ * link, the plan is refused.
  */
 static bool is_behind_link(const struct planner *planner, const struct mark *grant,
 			   const struct guarded *row)
@@ -246,8 +247,8 @@ static void guard(struct planner *planner, const struct mark *grant, const struc
 	if (is_below(outside, path))
 		path = outside;
 	is_linked = path == row->path && is_behind_link(planner, grant, row);
-	/* Without a mount sbx reaches a hidden directory by /run, never through a link such as
-	 * /var/run. */
+	/* sbx's programs reach a hidden directory that is not mounted by /run, never through a link
+	 * such as /var/run. */
 	if (!planner->is_listing &&
 	    (row->what == GUARDED_WRITE || (is_linked && (grant->rights & RIGHT_WRITE))))
 		loose = find_loose_link(planner, grant, path,
@@ -256,8 +257,9 @@ static void guard(struct planner *planner, const struct mark *grant, const struc
 		return;
 	if (planner->is_listing)
 		ask_about_way(planner, path);
-	/* A process outside may make what must not be seen at any time, and a mount cannot cover it
-	 * before; what must not be written matters only to a grant that writes. */
+	/* A process outside may create a hidden path at any time, and a mount can only cover it
+	 * once it exists: have it created. A write-protected path matters only to a grant that
+	 * writes. */
 	if (planner->is_listing && row->may_be_made &&
 	    ((grant->rights & RIGHT_WRITE) || row->what == GUARDED_HIDDEN))
 		*(const char **)list_add(planner, &planner->questions.made, sizeof(path)) =
@@ -282,7 +284,7 @@ void mark_guarded(struct planner *planner)
 	for (size_t i = 0; list && i < n; i++) {
 		const struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
 
-		/* Most marks are about credentials, and there are some 200 rows. */
+		/* Most marks are exceptions for credentials, and the table has some 200 rows. */
 		if (!shows_host(mark))
 			continue;
 		for (size_t k = 0; k < list->n_rows; k++)
@@ -305,7 +307,7 @@ static bool is_writable(const struct mark *mark)
 	       mark->content == CONTENT_HOST;
 }
 
-/* The facts about @grant's path outside, without links; NULL where nothing exists there. */
+/* The facts about @grant's path outside, without links; NULL if it does not exist. */
 static const struct host_path *facts_of(struct planner *planner, const struct mark *grant)
 {
 	const struct host_path *facts =
@@ -314,7 +316,7 @@ static const struct host_path *facts_of(struct planner *planner, const struct ma
 	return facts && facts->real && facts->kind != HOST_LINK_REFUSED ? facts : NULL;
 }
 
-/* The path inside of @path, which is in @real, the directory outside that @grant shows. */
+/* The path inside of @path, which lies in @real, the directory that @grant shows. */
 static const char *repository_seen_at(struct planner *planner, const struct mark *grant,
 				      const char *real, const char *path)
 {
@@ -325,7 +327,7 @@ static const char *repository_seen_at(struct planner *planner, const struct mark
 	return planner_keep(planner, planner_join(planner, grant->path, rest + (*rest == '/')));
 }
 
-/* A grant of @path itself, or with @is_below of something in it. */
+/* Is @path itself granted by an option or mount, or with @below a path in it? */
 static bool is_granted(struct planner *planner, const char *path, bool below)
 {
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
@@ -343,7 +345,7 @@ static bool is_granted(struct planner *planner, const char *path, bool below)
 	return false;
 }
 
-/* A submodule with a repository: its ".git" is a name, too. */
+/* A submodule's working tree contains a file ".git" that names its repository. */
 static bool is_worktree(const struct planner *planner, const char *path)
 {
 	size_t n = strlen(path);
@@ -357,7 +359,7 @@ static bool is_worktree(const struct planner *planner, const char *path)
 	return false;
 }
 
-/* Is @path, or a directory that contains it, protected already? */
+/* Is @path, or a directory above it, already protected? */
 static bool is_protected(const struct planner *planner, const char *path)
 {
 	for (size_t i = planner->view.marks.n_rows; i-- > 0;)
@@ -368,7 +370,7 @@ static bool is_protected(const struct planner *planner, const char *path)
 	return false;
 }
 
-/* @path is where @outside is shown. */
+/* Protects @path, where @outside is visible. */
 static void protect(struct planner *planner, const char *path, const char *outside)
 {
 	if (is_granted(planner, path, is_worktree(planner, outside)) || is_protected(planner, path))
@@ -397,7 +399,8 @@ static void protect_all(struct planner *planner, const struct mark *grant, const
 				host->repository[i].path);
 }
 
-/* A file that says where the repository is: with it in its hands the command could name another. */
+/* Refuses a grant to write a ".git" file that names the repository: the command could make it name
+ * another one. */
 static int refuse_file(struct planner *planner, const struct mark *grant)
 {
 	const char *common = planner->host->git_common;
@@ -445,7 +448,7 @@ static int protect_grant(struct planner *planner, const struct mark *grant)
 	return 0;
 }
 
-/* The project's rights, by the marks at and above it. */
+/* The project's rights, from the marks at and above it. */
 static unsigned project_rights(const struct planner *planner)
 {
 	unsigned rights = 0;
@@ -460,8 +463,7 @@ static unsigned project_rights(const struct planner *planner)
 	return rights;
 }
 
-/* A worktree's git inside needs the common directory, and refuses a repository that another uid
- * owns. */
+/* git in a worktree needs the common directory, and refuses a repository owned by another uid. */
 static void show_common_directory(struct planner *planner)
 {
 	const char *common = planner->host->git_common;
@@ -497,7 +499,8 @@ int mark_git(struct planner *planner)
 		if (!is_writable(grant))
 			continue;
 		if (planner->is_listing)
-			/* Probing takes it for a question about all repositories there. */
+			/* kernel/probe takes a mark for ".git" as the question about all
+			 * repositories in that directory. */
 			planner_add_mark(planner, MARK_DENY,
 					 planner_join(planner,
 						      grant->source ? grant->source : grant->path,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Facts about the host: the paths that a plan asks about, and finding the answer for one
+ * Facts about the host: listing the paths that a plan asks about, and looking up the answers
  *
  * A plan asks about the paths of all marks and about the program's candidates.
  */
@@ -49,7 +49,7 @@ static void add(struct planner *planner, struct list *paths, const char *path)
 	*row = path;
 }
 
-/* For a path below a mount, the path below the mount's source. */
+/* Adds the path below a mount's source for a path below the mount. */
 static void add_below_mounts(struct planner *planner, struct list *paths, const char *path)
 {
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
@@ -104,7 +104,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(*one, *other);
 }
 
-/* Sorts, leaves out what is there twice, ends with NULL. */
+/* Sorts the paths, removes duplicates, and adds a NULL. */
 static const char *const *finish(struct planner *planner, struct list *paths)
 {
 	const char **rows;
@@ -159,7 +159,7 @@ int plan_list_paths(const struct policy *policy, const struct spawn_request *req
 		    struct arena *arena, const char *const **ret, const char *const **ret_made,
 		    struct sbx_error *err)
 {
-	/* No path has been asked about, and every layer may turn out to be possible. */
+	/* No path has been asked about yet, so assume that every layer is possible. */
 	static const struct host not_asked = { .has_proc = true };
 	struct plan plan = { .tier = TIER_FULL };
 	struct arena scratch = ARENA_INIT;

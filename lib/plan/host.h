@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Facts about the host: which facilities it has, and the files at the paths that a plan asks about
+ * Facts about the host: its facilities, and the files at the paths that a plan asks about
  *
- * kernel/probe finds them by trying; a test writes them down. A plan is made from these facts
- * alone, so the same facts give the same plan.
+ * kernel/probe finds them by trying; tests write them down. A plan depends on these facts alone, so
+ * the same facts give the same plan.
  */
 
 #include <stdbool.h>
@@ -20,35 +20,36 @@ enum host_path_kind {
 	HOST_SOCKET,
 	HOST_DEVICE,
 	HOST_OTHER,
-	HOST_LINK_REFUSED, /* a symbolic link on the way that root does not own: its owner could
-			      make it lead anywhere */
-	HOST_UNREACHABLE, /* a directory on the way that sbx-spawn may not search; uid: its owner */
+	HOST_LINK_REFUSED, /* the path contains a symbolic link that root does not own: its owner
+			      could retarget it at any time */
+	HOST_UNREACHABLE,  /* the path contains a directory that sbx-spawn may not search; uid: its
+			      owner */
 };
 
-/* One path that the plan has asked about. Links that root owns are followed, as /lib64 is. */
+/* One path that the plan has asked about. Links owned by root, such as /lib64, are followed. */
 struct host_path {
 	const char *path;
 	enum host_path_kind kind;
-	const char *real;     /* without links; where the path is missing: of what there is, and the
-				 rest. The refused link for HOST_LINK_REFUSED */
-	const char *leads_to; /* HOST_LINK_REFUSED: what the path is without links, which is among
-				 the paths, too; NULL where nothing is there */
+	const char *real;     /* without links; for a missing path: the existing part, and the rest.
+				 HOST_LINK_REFUSED: the refused link */
+	const char *leads_to; /* HOST_LINK_REFUSED: the path without links, which is also in
+				 host.paths; NULL if it does not exist */
 	uid_t uid;
 	gid_t gid;
 	mode_t mode;
-	uint64_t n_links;    /* names that a file has */
+	uint64_t n_links;    /* number of hard links */
 	uint64_t size_bytes; /* of a file */
 };
 
-/* A link that lies on the way to one of the paths: what has to be made again inside. */
+/* A symbolic link on the way to one of the paths, which must also exist inside. */
 struct host_link {
 	const char *path;   /* "/lib64" */
-	const char *target; /* "usr/lib64", as it is written */
+	const char *target; /* "usr/lib64", as stored in the link */
 };
 
-/* Entries by which git takes a directory for a repository, or for a part of one. */
+/* Entries by which git recognises a repository, or a part of one. */
 enum host_sign {
-	HOST_HAS_GIT = 1,	/* ".git", whatever it is */
+	HOST_HAS_GIT = 1,	/* ".git" of any kind */
 	HOST_IS_REPOSITORY = 2, /* HEAD, objects and refs */
 	HOST_HAS_COMMONDIR = 4, /* HEAD and commondir */
 };
@@ -67,40 +68,42 @@ enum host_controller {
 struct host {
 	uid_t uid;
 	gid_t gid;
-	bool is_root; /* with all capabilities of its user namespace */
+	bool is_root; /* real or in its user namespace, with all capabilities */
 
-	bool has_userns;	/* tried, not read from a sysctl */
-	const char *userns_why; /* where it has not: why, and what to change */
+	bool has_userns;	/* tested by clone(), not read from a sysctl */
+	const char *userns_why; /* if has_userns is false: the reason, and the remedy */
 	const char *userns_fix;
-	bool has_proc;	  /* a /proc of its own can be mounted; not below a masked one */
-	bool has_overlay; /* a user namespace may mount overlays */
+	bool has_proc; /* a new procfs can be mounted; the kernel refuses it if parts of the present
+			  /proc are masked */
+	bool has_overlay; /* overlayfs can be mounted in a user namespace */
 	int landlock_abi; /* 0: no Landlock */
 	bool has_seccomp;
-	bool has_notify;     /* seccomp user notification with an fd to wait on */
-	bool has_memfd_seal; /* MFD_NOEXEC_SEAL, from 6.3 on */
+	bool has_notify;     /* seccomp user notification with a pollable fd */
+	bool has_memfd_seal; /* MFD_NOEXEC_SEAL (Linux 6.3) */
 
-	const char *cgroup;   /* directory of a cgroup below which sbx may make others, or NULL */
-	unsigned controllers; /* enum host_controller that its children can have */
+	const char *cgroup;   /* a cgroup directory in which sbx may create children, or NULL */
+	unsigned controllers; /* enum host_controller that the children can have */
 	bool has_cgroup_kill;
-	bool has_scope;		/* a service manager can make a scope for the sandbox */
-	const char *cgroup_why; /* where cgroup is NULL or a controller is missing, for messages */
-	uint64_t memory_bytes; /* of the machine; asked only where controllers has memory, else 0 */
+	bool has_scope;		/* a service manager can create a scope for the sandbox */
+	const char *cgroup_why; /* why cgroup is NULL or a controller is missing */
+	uint64_t memory_bytes;	/* RAM of the machine; 0 unless controllers has memory */
 
-	/* The uid and gid of the command, which /etc/passwd and /etc/group lack. */
+	/* /etc/passwd or /etc/group lacks the command's uid or gid. */
 	bool lacks_user;
 	bool lacks_group;
 
-	const char *cwd;    /* canonical */
-	const char *loader; /* the program loader of the host's own programs, canonical; or NULL */
+	const char *cwd;	/* canonical */
+	const char *loader;	/* the host programs' dynamic loader, canonical; or NULL */
 	const char *git_common; /* canonical common directory of the repository around the project,
-				   where it is outside of the project (worktrees); or NULL */
+				   if it is outside of the project (worktrees); or NULL */
 	/* Paths from which git takes programs, in and around the directories whose ".git" a plan
-	 * has asked about; each by its own name, also where it is missing. */
+	 * has asked about; each by its own name, even if it is missing. */
 	const struct host_path *repository;
 	size_t n_repository;
-	struct host_top *tops; /* these directories */
+	struct host_top *tops; /* the directories whose ".git" was asked about */
 	size_t n_tops;
-	/* The directory for which this is unknown, why, and what to do; or NULL. */
+	/* The directory for which this could not be determined, the reason and the remedy; or
+	 * NULL. */
 	const char *git_unclear;
 	const char *git_unclear_why;
 	const char *git_unclear_fix;
@@ -111,7 +114,7 @@ struct host {
 	size_t n_links;
 };
 
-/* Does its mode keep users out who are neither its owner nor in its group? */
+/* Does the mode deny access to users that are neither the owner nor in the group? */
 bool host_path_is_closed(const struct host_path *facts);
-/* NULL where the plan did not ask for it. */
+/* NULL if the plan has not asked about it. */
 const struct host_path *host_find_path(const struct host *host, const char *path);

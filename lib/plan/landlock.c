@@ -3,12 +3,12 @@
 /*
  * The view once more, as Landlock rules
  *
- * Landlock adds up rights from the root down and takes none away. So a rule is added where a place
- * may do more than what is above it; where it may do less, the mount enforces that. Without a mount
- * view nothing does, and a policy that needs it is refused.
+ * Landlock adds up rights from the root down and never removes any. So a rule is added where a
+ * place has more rights than the one above it; where it has fewer, the mount enforces that. Without
+ * a mount view nothing does, and a policy that needs it is refused.
  *
- * The numbers are the kernel's own. Bits that an ABI does not know are left off, and a notice names
- * them.
+ * The numbers are bits of the kernel's interface. Bits that the kernel's ABI lacks are left out,
+ * and a notice names them.
  */
 
 #include "plan/plan-internal.h"
@@ -26,12 +26,12 @@
 #define ABI_IOCTL 5
 #define ABI_SCOPES 6
 
-/* 0 in rights: handled, so that it is denied, and never given. */
+/* rights 0: handled, so that it is denied, but never granted. */
 static const struct access {
 	unsigned bit;
 	unsigned rights;
 	int abi;
-	bool is_of_files; /* may be given for a file */
+	bool is_of_files; /* may be granted for a regular file */
 } accesses[] = {
 	{ 0, RIGHT_EXEC, 1, true },		 /* execute */
 	{ 1, RIGHT_WRITE, 1, true },		 /* write_file */
@@ -58,7 +58,7 @@ enum {
 	SCOPE_SIGNAL = 1 << 1,
 };
 
-/* The rights that rules can give. */
+/* The rights that Landlock rules can grant. */
 #define RIGHTS_LANDLOCK (RIGHT_READ | RIGHT_LIST | RIGHT_WRITE | RIGHT_EXEC | RIGHT_DEVICE)
 
 static uint64_t all_accesses(int abi)
@@ -91,8 +91,8 @@ static unsigned rights_for(const struct place *place)
 	return rights & RIGHTS_LANDLOCK;
 }
 
-/* Without a policy all that is visible may be read and mostly executed, so one rule at the root
- * says it. */
+/* Without a policy everything visible may be read and mostly executed: one rule at the root grants
+ * that. */
 static unsigned rights_of_root(const struct planner *planner)
 {
 	if (planner->policy)
@@ -120,7 +120,7 @@ static bool is_directory(const struct place *place)
 	return place->facts && place->facts->kind == HOST_DIRECTORY;
 }
 
-/* The printed origin is the rule that needs a Landlock rule here. */
+/* origin is the reason for the additional rights: the rule printed for this Landlock rule. */
 static void add_path(struct planner *planner, struct shown *shown, unsigned rights)
 {
 	const struct place *place = shown->place;
@@ -142,7 +142,7 @@ static bool needs_rule(const struct shown *shown)
 
 	if (!shown_is_visible(shown) || strcmp(shown->place->path, "/") == 0)
 		return false;
-	/* A link is nothing itself, and a socket is connected to, not opened. */
+	/* A symbolic link has no rights of its own, and a socket is connected to, not opened. */
 	return !winner || (winner->content != CONTENT_LINK && winner->content != CONTENT_SOCKET);
 }
 
@@ -187,7 +187,7 @@ static int refuse_content(struct planner *planner, const struct mark *mark)
 	return -EOPNOTSUPP;
 }
 
-/* Devices are the host's own then, and what is private is not there. */
+/* Without mounts devices are the host's own, and private content does not exist. */
 static bool is_plain(const struct mark *winner)
 {
 	return !winner || winner->content == CONTENT_HOST || winner->content == CONTENT_DEVICE;
@@ -241,7 +241,7 @@ static void add_ports(struct planner *planner)
 		if (steps[i].kind != STEP_LISTEN)
 			continue;
 		port = planner_add_step(planner, STEP_LANDLOCK_PORT, steps[i].origin);
-		/* The list may have moved. */
+		/* Adding a step may have moved the list. */
 		steps = planner->steps.rows;
 		port->landlock_port =
 			(struct step_landlock_port){ steps[i].listen.port, CONNECT_TCP };

@@ -2,14 +2,13 @@
 #pragma once
 
 /*
- * Names of what protects: layers, tiers, holders of limits; const tables, so that options, plans,
- * reports and
- * --check use the same words
+ * Names of layers, tiers, and mechanisms that enforce limits, as const tables: options, plans,
+ * reports and --check use the same words
  */
 
 #include "policy/limit.h"
 
-/* Bits of a set. */
+/* Bits of a set of layers. */
 enum layer {
 	LAYER_USER = 1 << 0,
 	LAYER_MOUNT = 1 << 1,
@@ -38,18 +37,18 @@ enum tier {
 enum holder {
 	HELD_BY_NOBODY,
 	HELD_BY_CGROUP,
-	HELD_BY_SCOPE, /* a cgroup that the service manager makes */
+	HELD_BY_SCOPE, /* a cgroup that the service manager creates */
 	HELD_BY_RLIMIT,
-	HELD_BY_SIZE,	    /* of a tmpfs */
-	HELD_BY_SUPERVISOR, /* time and output */
+	HELD_BY_SIZE,	    /* size limit of a tmpfs */
+	HELD_BY_SUPERVISOR, /* for time and output */
 };
 
 const char *layer_name(enum layer layer); /* "landlock" */
-enum layer layer_find(const char *name);  /* 0 where there is none */
+enum layer layer_find(const char *name);  /* 0 if there is none */
 const char *tier_name(enum tier tier);	  /* "full" */
-/* "reduced" and its older names "no-userns" and "landlock-only"; -ENOENT where there is none. */
+/* Accepts "reduced" and its older names "no-userns" and "landlock-only"; -ENOENT for others. */
 int tier_find(const char *name);
 const char *holder_name(enum holder holder); /* "cgroup" */
-/* The part of the limit that the holder enforces, where that is less than its name says; else NULL.
- */
+/* The part of the limit that @holder enforces, if that is less than the limit's name says; else
+ * NULL. */
 const char *limit_part_held(enum limit limit, enum holder holder);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Limits: their values, and what enforces each
+ * Limits: their values, and the mechanism that enforces each
  *
- * A value is the option's, else the policy's, else the template's or a default.
+ * A value comes from an option, else from the policy, else from the template or a default.
  *
- * A cgroup of the sandbox enforces memory, processors and processes of all together. Where none is
- * delegated, the service manager can make one, which takes longer: that is done for limits of an
- * option or a policy, not for a template's and not for a default. Without either, rlimits enforce
- * what they can. A limit of an option or a policy that then nothing enforces is an error, unless
- * less was accepted; any other one is a notice.
+ * The sandbox's cgroup enforces memory, processors and the number of processes of all processes
+ * together. If no cgroup is delegated to sbx, the service manager can create one, which takes
+ * longer: that is done for limits of an option or a policy, not for a template's or a default.
+ * Without either, rlimits enforce what they can. A limit of an option or a policy that nothing
+ * enforces is an error, unless the caller accepted less; any other is a notice.
  */
 
 #include "plan/plan-internal.h"
@@ -43,8 +43,8 @@ static const struct setting *find_setting(const struct planner *planner, enum li
 }
 
 /*
- * Most of the machine's memory, where that costs nothing: a cgroup that is there counts what all
- * processes use together. An rlimit would count address space that a process only reserves.
+ * Most of the machine's memory, but only if a cgroup exists: it counts the memory that all
+ * processes use. An rlimit would count address space that a process only reserves.
  */
 static uint64_t default_memory(const struct planner *planner)
 {
@@ -84,7 +84,7 @@ static void choose_limit(struct planner *planner, enum limit limit)
 	} else {
 		choose_default(planner, limit, ret);
 	}
-	/* Neither options nor policies can say 0. */
+	/* Neither options nor policies can set 0. */
 	ret->is_set = ret->value > 0;
 }
 
@@ -98,20 +98,22 @@ int choose_limits(struct planner *planner)
 
 /* ---- holders ---- */
 
-/* PID 1 of the sandbox is one more process of the same user. */
+/* PID 1 of the sandbox counts as a process of the same user. */
 #define INIT_PROCESSES 1
-#define KEEPER_PROCESSES 1 /* of a scope */
+#define KEEPER_PROCESSES 1 /* the process that keeps a scope alive */
 #define KEEPER_BYTES (UINT64_C(4) << 20)
-/* The kernel takes no larger number of processes. */
+/* The kernel's largest pids.max and pid_max. */
 #define PIDS_MAX UINT64_C(4194304)
 
 static const struct row {
-	enum holder holder;   /* where no cgroup is asked, or there is none */
-	unsigned controller;  /* 0: no cgroup enforces it */
-	bool needs_namespace; /* the holder counts all processes of the user without one */
-	const char *rlimit;   /* its name, for HELD_BY_RLIMIT */
+	enum holder holder;   /* without a cgroup */
+	unsigned controller;  /* 0: no cgroup controller enforces it */
+	bool needs_namespace; /* without a user namespace the rlimit would count all processes of
+				 the user */
+	const char *rlimit;   /* name of the rlimit, for HELD_BY_RLIMIT */
 	int resource;
-	const char *instead; /* what is enforced in its place where the holder enforces less */
+	const char *instead; /* the weaker limit that the holder enforces; NULL: it enforces the
+				limit */
 	const char *instead_why;
 } rows[N_LIMITS] = {
 	[LIMIT_MEMORY] = { HELD_BY_RLIMIT, CONTROLLER_MEMORY, false, "data", RLIMIT_DATA,
@@ -146,7 +148,7 @@ static bool has_controller(const struct host *host, unsigned controller)
 	return host->cgroup && (host->controllers & controller) == controller;
 }
 
-/* Is there a limit of an option or policy that only the service manager can enforce? */
+/* Is there a limit of an option or policy that only a cgroup of the service manager can enforce? */
 static bool wants_scope(const struct planner *planner)
 {
 	if (!planner->host->has_scope)
@@ -196,8 +198,8 @@ static int refuse_limit(struct planner *planner, enum limit limit)
 	return -EOPNOTSUPP;
 }
 
-/* A limit of a template is nothing that the user counts on; sbx-spawn(1) promises the number of
- * processes without one, since it is what stops a fork bomb. */
+/* Must the limit be enforced? Users do not rely on a template's limits; but sbx-spawn(1) promises
+ * the number of processes without a template, because it stops a fork bomb. */
 static bool is_promised(const struct planner *planner, enum limit limit)
 {
 	return is_written(&planner->plan->limits[limit]) ||
@@ -244,7 +246,7 @@ static int hold_limit(struct planner *planner, enum limit limit, bool in_scope)
 	return 0;
 }
 
-/* Every rule's bound applies to all files, so the smallest counts. */
+/* RLIMIT_FSIZE applies to all files, so the smallest bound of any rule counts. */
 static void hold_file_size(struct planner *planner)
 {
 	struct plan_limit *limit = &planner->plan->limits[LIMIT_FILE_SIZE];
@@ -295,13 +297,13 @@ static void add_cgroup_memory(struct planner *planner, const struct plan_limit *
 {
 	add_cgroup_limit(planner, "memory.max", planner_format(planner, "%" PRIu64, limit->value),
 			 limit->origin);
-	/* Without swap in the kernel there is no such file, and no swap to use. */
+	/* A kernel without swap lacks this file, and needs no limit. */
 	add_cgroup_limit(planner, "memory.swap.max", "0", limit->origin)->cgroup_limit.optional =
 		true;
 	add_cgroup_limit(planner, "memory.oom.group", "1", limit->origin);
 }
 
-/* The kernel takes no quota below a millisecond; a longer period gives the same share. */
+/* The kernel rejects a quota below 1 ms; a longer period gives the same share. */
 static void add_cgroup_cpu(struct planner *planner, const struct plan_limit *limit)
 {
 	uint64_t period_usec = limit->value < 10 ? 1000000 : 100000;
@@ -338,7 +340,7 @@ static const struct {
 static uint64_t scope_value(enum limit limit, uint64_t value)
 {
 	if (limit == LIMIT_CPU)
-		return value * 1000; /* thousandths of a second are microseconds of each second */
+		return value * 1000; /* 1/1000 of a processor is 1000 µs of each second */
 	if (limit == LIMIT_PIDS)
 		return with_ours(value, INIT_PROCESSES + KEEPER_PROCESSES);
 	return value <= UINT64_MAX - KEEPER_BYTES ? value + KEEPER_BYTES : value;
@@ -378,7 +380,7 @@ static void add_rlimit(struct planner *planner, const char *name, int resource, 
 	step->rlimit = (struct step_rlimit){ .name = name, .resource = resource, .limit = value };
 }
 
-/* Two limits may end in one rlimit: the smaller one is set. */
+/* Two limits may map to one rlimit: set only the smaller one. */
 static bool is_superseded(const struct planner *planner, enum limit limit)
 {
 	enum limit other = limit == LIMIT_PIDS ? LIMIT_PROCESSES : LIMIT_PIDS;
@@ -394,9 +396,9 @@ static bool is_superseded(const struct planner *planner, enum limit limit)
 
 void add_rlimits(struct planner *planner)
 {
-	/* A core is a copy of memory. Where core_pattern is a pipe the host's handler gets it also
-	 * at 0, which is about files only; at 1 the kernel starts no handler, and a file is larger
-	 * than that. */
+	/* A core dump is a copy of memory. If core_pattern is a pipe, RLIMIT_CORE 0 does not stop
+	 * the host's handler: it applies to files only. At 1 the kernel starts no handler, and any
+	 * core file would be larger than that. */
 	add_rlimit(planner, "core", RLIMIT_CORE, 1, origin_built_in);
 	for (int i = 0; i < N_LIMITS; i++) {
 		const struct plan_limit *limit = &planner->plan->limits[i];

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Marks of policy rules, and the order in which every other kind of mark is made
+ * Marks of policy rules, and the order in which all kinds of marks are made
  *
- * A rule is not interpreted here; its paths become places, about which the evaluator is asked. The
- * kernel cannot tell callers, states and tokens apart: an allow that wants one grants nothing and a
- * deny that wants one always holds, which notices say. Warnings and reviews need the broker, which
- * opens files on behalf of the command; they are refused.
+ * This file does not interpret rules; their paths become places, about which the evaluator is
+ * asked. The kernel cannot tell callers, states and tokens apart: an allow rule that depends on one
+ * grants nothing, and a deny rule that depends on one always applies; notices say so. Rules that
+ * warn or require review need the broker, which opens files on behalf of the command; they are
+ * refused.
  *
  * Only a path, or a directory with all that is below it, can be mounted and named in a Landlock
- * rule. A glob is one of these if its only wildcard is a "**" at its end; every other glob is
+ * rule. A glob is such a path if its only wildcard is a "**" at its end; every other glob is
  * refused by name.
  */
 
@@ -28,13 +29,13 @@
 
 /* ---- the paths of one condition ---- */
 
-/* "/" means the usual directories, without those that are the sandbox's own. */
+/* "/" stands for these directories: the sandbox has its own /dev, /proc, /run, /sys and /tmp. */
 static const char *const top_directories[] = {
 	"/bin", "/etc", "/home", "/lib",  "/lib32", "/lib64", "/libx32", "/media",
 	"/mnt", "/opt", "/root", "/sbin", "/srv",   "/usr",   "/var",
 };
 
-/* Everything is also what the command works in, wherever that lies. */
+/* "/" also stands for the command's working directory, wherever it is. */
 static void mark_project(struct planner *planner, unsigned rights, unsigned flags,
 			 struct step_origin origin)
 {
@@ -129,7 +130,7 @@ static int mark_values(struct planner *planner, const struct condition *conditio
 		enum mark_kind own = glob.excludes ? MARK_EXCEPT : kind;
 		bool is_alone = !glob.subtree && !value->literal;
 
-		/* A glob that names a directory alone cannot be enforced: it is left out. */
+		/* A glob that names a directory without its content cannot be enforced: drop it. */
 		mark_path(planner, path_of(planner, &glob), own, rights,
 			  is_alone && own == MARK_ALLOW ? MARK_ALONE : 0, origin);
 	}
@@ -138,7 +139,7 @@ static int mark_values(struct planner *planner, const struct condition *conditio
 
 /* ---- the rules ---- */
 
-/* A key of the condition that the kernel does not know, or NULL. */
+/* The first key of the condition that the kernel cannot check, or NULL. */
 static const char *find_unseen(const struct condition *condition)
 {
 	enum match_key key = condition_unseen_key(condition);
@@ -185,7 +186,8 @@ static int mark_exception(struct planner *planner, const struct rule *rule,
 	return mark_values(planner, exception, MARK_EXCEPT, rights, origin);
 }
 
-/* RLIMIT_FSIZE is per process, not per directory; so the smallest bound applies to all files. */
+/* RLIMIT_FSIZE applies to a process, not a directory: so the smallest bound applies to all
+ * files. */
 static void bound_files(struct planner *planner, const struct rule *rule, unsigned rights,
 			const struct step_origin *origin)
 {
@@ -222,7 +224,7 @@ static int mark_rule(struct planner *planner, const struct rule *rule)
 		if (r < 0)
 			return r;
 	}
-	/* A place all the same: what is denied there is said of it by name. */
+	/* Add a mark without rights: a denial at this path is then reported by name. */
 	if (unseen && kind == MARK_ALLOW)
 		return mark_values(planner, &rule->match, MARK_EXCEPT, 0, origin);
 	if (kind == MARK_ALLOW)
@@ -230,7 +232,7 @@ static int mark_rule(struct planner *planner, const struct rule *rule)
 	return mark_values(planner, &rule->match, kind, rights, origin);
 }
 
-/* The answers where no rule has one: the same as a rule about everything. */
+/* The policy's default answers, treated like a rule about "/". */
 static int mark_defaults(struct planner *planner)
 {
 	static const struct {
@@ -296,8 +298,7 @@ static int mark_rules(struct planner *planner)
 		enforcement = rule_file_enforcement(policy, rule);
 		if (enforcement.state == ENFORCEMENT_REFUSED)
 			return enforcement_refuse(policy, &enforcement, planner->err);
-		/* A right that a narrowing file allows counts only where other files allow it, too.
-		 */
+		/* A right in a narrowing file counts only if other files grant it, too. */
 		if (rule->action == POLICY_ALLOW && policy->sources[rule->place.source].narrows)
 			continue;
 		r = mark_rule(planner, rule);
@@ -305,9 +306,9 @@ static int mark_rules(struct planner *planner)
 	return r;
 }
 
-/* ---- symbolic links of the host, made again inside where a marked path lies behind them ---- */
+/* ---- symbolic links of the host, created again inside if a marked path leads through them ---- */
 
-/* The link of another link that leads through this one. */
+/* Does @link's target lead through @path? */
 static bool leads_to(const struct host_link *link, const char *path)
 {
 	const char *slash = strrchr(link->path, '/');
@@ -354,10 +355,10 @@ void mark_links(struct planner *planner)
 	}
 }
 
-/* ---- the order in which the parts that mark need each other ---- */
+/* ---- all marks, in the order of their dependencies ---- */
 
-/* Is it a rule's denial or exception for a path outside? Exceptions of credentials belong to their
- * grant. */
+/* Is the mark a rule's denial or exception for a path outside? Exceptions for credentials belong to
+ * their grant. */
 static bool is_about_host(const struct mark *mark)
 {
 	return (mark->kind == MARK_DENY ||
@@ -365,7 +366,7 @@ static bool is_about_host(const struct mark *mark)
 	       strcmp(mark->path, "/") != 0;
 }
 
-/* A path that is denied outside is denied wherever a mount shows it, but for its exceptions. */
+/* A path that is denied outside is denied wherever a mount shows it, except for its exceptions. */
 static void deny_where_shown(struct planner *planner)
 {
 	size_t n = planner->view.marks.n_rows;

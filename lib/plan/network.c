@@ -3,12 +3,11 @@
 /*
  * The network and the system call filter
  *
- * A network namespace of its own denies everything; what is let through are single ports, each a
- * listener that is made inside and handed to the supervisor. On the loopback inside everything is
- * open, and sharing the host's network denies nothing, so a policy that denies any of that is
- * refused.
+ * A new network namespace denies everything; single ports can be let through, each by a listener
+ * that is created inside and passed to the supervisor. On the loopback inside everything is open,
+ * and the host's network denies nothing, so a policy that denies any of that is refused.
  *
- * The filter is a profile, its variant, and the policy's own denials.
+ * The filter consists of a profile, its variant, and the policy's own denials.
  */
 
 #include "plan/plan-internal.h"
@@ -20,7 +19,7 @@
 
 #include "policy/enforcement.h"
 
-/* ---- none, a loopback, the host's own, or a proxy's listeners inside ---- */
+/* ---- network modes: none, loopback, host, or a proxy's listeners inside ---- */
 
 static bool is_using_inet(const struct planner *planner)
 {
@@ -76,8 +75,8 @@ static int refuse_ports(struct planner *planner, const char *why, const char *fi
 	return planner_refuse(planner, -EINVAL, "cannot forward these loopback ports", why, fix);
 }
 
-/* One port inside has one listener: the supervisor's for connections out, or the command's for
- * connections in. */
+/* A port inside can have one listener: the supervisor's for outgoing connections, or the command's
+ * for incoming ones. */
 static int check_ports(struct planner *planner)
 {
 	const struct request_port *ports = planner->ports.rows;
@@ -102,7 +101,7 @@ static int check_ports(struct planner *planner)
 	return 0;
 }
 
-/* A setting that no option can undo is refused with its line in the policy. */
+/* Refuses a setting that no option can override, with its line in the policy. */
 static int check_policys_ports(struct planner *planner)
 {
 	struct rule_enforcement enforcement;
@@ -137,7 +136,7 @@ static int check_host_mode(struct planner *planner)
 		return r;
 	planner_note(planner, true, "network isolation",
 		     "the network mode is host: nothing is filtered, and the loopback is shared");
-	/* Its author asked for network access, not for the host's. */
+	/* The manifest's author asked for network access, not for the host's network. */
 	if (planner->policy && planner->policy->dialect == DIALECT_MANIFEST)
 		planner_add_notice(
 			planner,
@@ -149,7 +148,7 @@ static int check_host_mode(struct planner *planner)
 	return 0;
 }
 
-/* A mode that the policy chose is refused by its line. 0: an option chose it. */
+/* Refuses a mode that the policy chose, with its line. Returns 0 if an option chose it. */
 static int refuse_choice(struct planner *planner)
 {
 	const struct spawn_request *request = planner->request;
@@ -189,7 +188,7 @@ static int refuse_mode(struct planner *planner)
 	return -EOPNOTSUPP;
 }
 
-/* An allow that nothing carries out is worth a word. */
+/* Notes allow rules that have no effect in this mode. */
 static void note_unused_rules(struct planner *planner, enum net_mode mode)
 {
 	bool is_loopback = mode == NET_LOOPBACK;
@@ -210,8 +209,8 @@ static void note_unused_rules(struct planner *planner, enum net_mode mode)
 	}
 }
 
-/* Without namespaces every address on the loopback would be the host's. As a default the mode
- * becomes none, which gives less; where it was asked for, check_reduced() refuses. */
+/* Without namespaces every loopback address is the host's. A default of loopback becomes none,
+ * which grants less; check_reduced() refuses a mode that was asked for. */
 static void narrow_default(struct planner *planner)
 {
 	if (planner->plan->tier == TIER_FULL || planner->chosen.net_mode != NET_LOOPBACK ||
@@ -320,7 +319,7 @@ void add_network(struct planner *planner)
 
 /* ---- the filter ---- */
 
-/* NULL-terminated; the policy dies before the plan does. */
+/* Copies the NULL-terminated list: the policy is freed before the plan. */
 static void copy_denied(struct planner *planner)
 {
 	const struct setting *list = planner_setting(planner, "denySyscalls"), *item;
@@ -334,7 +333,7 @@ static void copy_denied(struct planner *planner)
 	planner->plan->deny_syscalls = names;
 }
 
-/* An rlimit does not count shared memory. Does only an rlimit bound the memory of a strict
+/* Is RLIMIT_DATA, which does not count shared memory, all that bounds the memory of a strict
  * template? */
 static bool is_memory_private(const struct planner *planner)
 {
@@ -351,9 +350,10 @@ static int refuse_ptrace(struct planner *planner, const char *why, const char *f
 }
 
 /*
- * Landlock keeps a tracer from every process that is not of its own domain: those of the host and
- * of sbx-ctl exec. PID 1, which is of that domain, is not dumpable. Without Landlock a visit would
- * be open to the command, and without a pid namespace all of the host would have numbers inside.
+ * Landlock restricts ptrace to the tracer's own domain: it protects the host's processes and those
+ * of sbx-ctl exec; PID 1, which is in that domain, is not dumpable. Without Landlock the command
+ * could trace a process of sbx-ctl exec, and without a pid namespace it could address all processes
+ * of the host.
  */
 int check_ptrace(struct planner *planner)
 {
@@ -382,7 +382,7 @@ int check_ptrace(struct planner *planner)
 	return 0;
 }
 
-/* The first grant of writing by a policy or an option, or NULL. */
+/* The first grant of write access by a policy or an option, or NULL. */
 static const struct mark *find_writing(const struct planner *planner)
 {
 	struct mark *const *marks = planner->view.marks.rows;
@@ -395,7 +395,8 @@ static const struct mark *find_writing(const struct planner *planner)
 	return NULL;
 }
 
-/* Landlock and mounts would permit it, and sbx-policy eval knows no profile. */
+/* A notice: Landlock and mounts would permit writing, but the strict profile does not, and
+ * sbx-policy eval does not know the profile. */
 static void note_strict(struct planner *planner)
 {
 	const struct mark *mark =

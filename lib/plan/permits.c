@@ -3,15 +3,15 @@
 /*
  * The rights that finished steps permit, compared with the decisions
  *
- * Steps are read in the order in which the kernel carries them out. Of several mounts over one path
- * the last one made counts. Landlock adds up the rules at and above a path. Both must permit; a
- * right that Landlock does not handle (a kernel that lacks it, or a plan for nested sandboxes
- * without Landlock) is permitted.
+ * Steps are read in the order in which lib/kernel carries them out. Of several mounts on one path
+ * the last one counts. Landlock adds up the rules at and above a path. Both must permit a right;
+ * one that Landlock does not handle (an old kernel, or a plan for nested sandboxes without
+ * Landlock) counts as permitted by it.
  *
- * The steps were made by reasoning about places, mounts and Landlock. The comparison does not trust
- * that reasoning: at every path of a mark or rule it compares what the finished steps permit with
- * what the evaluator decided. More is a refusal, so that a mistake of the planner never becomes a
- * hole; less is a notice.
+ * The steps were derived by reasoning about places, mounts and Landlock. The comparison does not
+ * trust that reasoning: at every path of a mark or rule it compares what the finished steps permit
+ * with what the evaluator decided. If they permit more, the plan is refused, so that a bug of the
+ * planner never becomes a hole; if less, a notice says so.
  */
 
 #include "plan/plan-internal.h"
@@ -24,7 +24,7 @@
 #include "base/cleanup.h"
 #include "policy/view.h"
 
-/* Kernel bits of Landlock that permit one right of the plan at a file or in a directory. */
+/* Landlock's access bits for each right of the plan, at a file or in a directory. */
 static const struct {
 	unsigned right;
 	uint64_t bits;
@@ -36,10 +36,10 @@ static const struct {
 	{ RIGHT_WRITE, UINT64_C(1) << 1 | UINT64_C(0x1ff) << 4 | UINT64_C(1) << 14 },
 };
 
-/* The kinds that put a mount or a copy at their target, which carries what is below it. */
+/* The step kinds whose target is a mount or a copy, which then carries the paths below it. */
 static const struct {
 	bool carries;
-	size_t attributes; /* offset of struct mount_attributes; 0: it has none */
+	size_t attributes; /* offset of struct mount_attributes in struct step; 0: none */
 } carriers[N_STEP_KINDS] = {
 	[STEP_BIND] = { true, offsetof(struct step, bind.attributes) },
 	[STEP_TMPFS] = { true, offsetof(struct step, tmpfs.attributes) },
@@ -93,10 +93,10 @@ static unsigned mounted(const struct plan *plan, const char *path, enum host_pat
 	if (!carrier || carrier->kind == STEP_MASK)
 		return 0;
 	attributes = attributes_of(carrier);
-	/* A device node is dead on a mount without devices. */
+	/* Device nodes cannot be opened on a MS_NODEV mount. */
 	if (kind == HOST_DEVICE && !attributes.devices)
 		return 0;
-	/* A FIFO is written and a socket connected to on a read-only mount, too. */
+	/* A read-only mount does not stop writing to a FIFO or connecting to a socket. */
 	if (attributes.is_read_only && kind != HOST_OTHER && kind != HOST_SOCKET)
 		permitted &= ~(unsigned)RIGHT_WRITE;
 	if (attributes.no_exec)
@@ -125,12 +125,12 @@ unsigned plan_permits(const struct plan *plan, const char *path, enum host_path_
 	uint64_t handled, granted = landlocked(plan, path, &handled);
 	unsigned permitted = mounted(plan, path, kind);
 
-	/* A right counts as permitted when any part of it is. */
+	/* Count a right as permitted if any of its bits is. */
 	for (size_t i = 0; i < N_ELEMENTS(landlock_rights); i++)
 		if ((handled & landlock_rights[i].bits) &&
 		    !(granted & handled & landlock_rights[i].bits))
 			permitted &= ~landlock_rights[i].right;
-	/* Landlock does not handle connect(); a socket cannot be opened. */
+	/* Landlock does not handle connect() on a path; a socket cannot be opened. */
 	if (kind == HOST_SOCKET)
 		return mounted(plan, path, kind) & RIGHT_WRITE;
 	/* The kernel opens a program for reading before it executes it. */
@@ -181,7 +181,7 @@ static const char *name_rights(struct planner *planner, unsigned rights)
 	return planner_keep(planner, text_string(&planner->memory.text));
 }
 
-/* Where the content of the path is outside, as the steps say; NULL: at the same path. */
+/* The outside path of @path's content, according to the steps; NULL: the same path. */
 static const char *find_source(struct planner *planner, const struct step *carrier,
 			       const char *path)
 {
@@ -225,8 +225,8 @@ static bool has_flag(const struct place *place, unsigned flag, unsigned rights)
 	return false;
 }
 
-/* The command, its loader and what that maps are executed whatever rules say of programs. Only
- * Landlock can tell mapping from executing. */
+/* The command, its loader and the libraries that it maps may be executed whatever rules say about
+ * programs. Only Landlock can tell mapping from executing. */
 static unsigned own_rights(const struct planner *planner, const struct place *place)
 {
 	bool has_landlock = planner->plan->layers & LAYER_LANDLOCK;
@@ -240,7 +240,7 @@ static unsigned own_rights(const struct planner *planner, const struct place *pl
 	return rights ? RIGHT_EXEC : 0;
 }
 
-/* Rules that allow something below /tmp are about the sandbox's own tmpfs. */
+/* Rules that allow something below /tmp apply to the sandbox's own tmpfs. */
 static bool is_of_host_in_tmpfs(const struct place *place)
 {
 	for (const struct place *at = place->parent; at; at = at->parent)
@@ -265,12 +265,12 @@ static void note_less(struct planner *planner, const struct place *place, unsign
 			     why);
 }
 
-/* Files of the host; what sbx makes no rule is about. */
+/* Is the place compared? Only host files: no rule is about content that sbx makes. */
 static bool is_compared(const struct place *place, const struct step *carrier)
 {
 	if (strcmp(place->path, "/") == 0 || place_is_made(place))
 		return false;
-	/* The command is the same user: what sbx cannot reach it cannot reach. */
+	/* The command has the same uid: it cannot reach what sbx cannot reach. */
 	if (place->facts && place->facts->kind == HOST_UNREACHABLE)
 		return false;
 	return !carrier || carrier->kind == STEP_BIND || carrier->kind == STEP_OVERLAY ||
@@ -293,12 +293,12 @@ static int compare(struct planner *planner, const struct place *place)
 		return 0;
 	permitted = plan_permits(planner->plan, place->path, kind);
 	decided = decided_rights(planner, &asked, permitted & COMPARED);
-	/* A write to an overlay goes to its upper directory and does not reach the host's file. */
+	/* A write to an overlay goes to its upper directory, not to the host's file. */
 	if (carrier && carrier->kind == STEP_OVERLAY)
 		permitted &= ~(unsigned)RIGHT_WRITE | decided;
 	if (kind != HOST_DIRECTORY && kind != HOST_MISSING)
 		decided &= ~(unsigned)RIGHT_LIST;
-	/* A missing name can be made only where writing is permitted. */
+	/* A missing name can only be created where writing is permitted. */
 	if (kind == HOST_MISSING && (!(permitted & RIGHT_WRITE) || place_is_only_guarded(place)))
 		return 0;
 	more = permitted & ~decided & ~own_rights(planner, place);
@@ -307,7 +307,7 @@ static int compare(struct planner *planner, const struct place *place)
 	less = decided_anywhere(planner, &asked, COMPARED & ~permitted);
 	if (kind != HOST_DIRECTORY)
 		less &= ~(unsigned)RIGHT_LIST;
-	/* A socket is connected to, nothing else. */
+	/* connect() to a socket needs the write right only. */
 	if (kind == HOST_SOCKET)
 		less &= RIGHT_WRITE;
 	if (less)
@@ -315,7 +315,7 @@ static int compare(struct planner *planner, const struct place *place)
 	return 0;
 }
 
-/* Where the step shows @outside, or what lies below it; NULL if it shows neither. */
+/* The path at which the step shows @outside, or a path below it; NULL if it shows neither. */
 static const char *find_shown(struct planner *planner, const struct step *step, const char *outside)
 {
 	const char *source, *rest;
@@ -332,9 +332,9 @@ static const char *find_shown(struct planner *planner, const struct step *step, 
 }
 
 /*
- * A denial or an exception that names a symbolic link is about the link's target, too. If the
- * planner refuses to follow the link, the mark is at the link and no place is at the target, so
- * compare() does not ask about it.
+ * A denial or exception that names a symbolic link also applies to its target. If the planner
+ * refuses to follow the link, the mark is at the link and the target has no place, so compare()
+ * does not check it.
  */
 static int compare_behind_link(struct planner *planner, const struct mark *mark)
 {

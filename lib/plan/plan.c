@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * plan_build(): every part chooses or marks something, then the steps are written down
+ * plan_build(): every part chooses or marks something, then the steps are written
  *
- * Choosing comes first and may fail with a reason. Writing down follows the order of enum
- * step_kind, so nothing has to be sorted but the file tree, which the view brings in order.
+ * Choosing comes first and may fail with a reason. Steps are then written in the order of enum
+ * step_kind, so nothing has to be sorted but the file tree, which the view already sorts.
  *
- * Memory runs out in one place. A function that adds a row returns one to fill in, and a spare one
- * after the first failure, so that its callers need not look; what they made then is thrown away,
- * because planner_status() is asked before a plan is returned.
+ * Lack of memory is checked in one place. A function that adds a row returns one to fill in, and a
+ * spare one after the first failure, so that its callers need not check; planner_status() is called
+ * before a plan is returned, and the plan is discarded then.
  */
 
 #include "plan/plan-internal.h"
@@ -28,7 +28,7 @@
 #include "policy/enforcement.h"
 #include "policy/guarded.h"
 
-/* ---- what all parts use: memory, lists, messages, and the answers of policy and host ---- */
+/* ---- shared by all parts: memory, lists, messages, and the answers of policy and host ---- */
 
 #define LIST_FIRST 32
 
@@ -56,7 +56,7 @@ void *list_add(struct planner *planner, struct list *list, size_t row_size)
 	return (char *)list->rows + list->n_rows++ * row_size;
 }
 
-/* NULL without memory: for arrays, whose callers look. */
+/* NULL if out of memory: for arrays, whose callers check. */
 void *planner_alloc(struct planner *planner, size_t n_bytes)
 {
 	void *bytes = arena_alloc(planner->memory.arena, n_bytes);
@@ -115,7 +115,7 @@ struct step *planner_add_step(struct planner *planner, enum step_kind kind,
 {
 	struct step *step = list_add(planner, &planner->steps, sizeof(*step));
 
-	/* All of the union, whose first member alone an initialiser would clear. */
+	/* memset(): an initialiser would clear the union's first member only. */
 	memset(step, 0, sizeof(*step));
 	step->kind = kind;
 	step->origin = origin;
@@ -214,8 +214,7 @@ static const struct host_path *assume(struct planner *planner, const char *path,
 	return facts;
 }
 
-/* Directories that the caller makes before a start; for a plan that is only printed they are not
- * made. */
+/* Directories that the caller creates before a start, but not for a plan that is only printed. */
 static bool is_to_be_made(const struct planner *planner, const char *path)
 {
 	const struct guarded_list *list = planner->request->guarded;
@@ -242,7 +241,7 @@ const struct host_path *planner_facts(struct planner *planner, const char *path)
 	return facts;
 }
 
-/* ---- the words for where a step comes from ---- */
+/* ---- the text of a step's origin ---- */
 
 const struct step_origin origin_built_in = { .kind = ORIGIN_BUILT_IN, .text = NULL };
 
@@ -281,11 +280,11 @@ const char *origin_text(const struct step_origin *origin)
 }
 
 /*
- * Whether 'sbx-ctl exec' may enter: --debug asks for it, and the policy decides about container.run
- * in the mode debug. A review is a refusal here: while the sandbox runs, no user is asked.
+ * May 'sbx-ctl exec' enter? --debug asks for it, and the policy decides about container.run in the
+ * mode debug. A verdict of review counts as deny: while the sandbox runs, no user is asked.
  */
 
-/* A policy that cannot be compiled denies. */
+/* Denies if the policy cannot be compiled. */
 static enum policy_action judge(const struct policy *policy)
 {
 	static const struct policy_request request = { .operation = "container.run",
@@ -329,7 +328,7 @@ struct plan *plan_free(struct plan *plan)
 
 	if (!plan)
 		return NULL;
-	/* It lives in its own arena. */
+	/* The plan itself is allocated in its arena. */
 	arena = plan->arena;
 	arena_deinit(&arena);
 	return NULL;

@@ -3,14 +3,14 @@
 /*
  * A plan as text, as JSON and as a summary
  *
- * As text: one line a step, then limits and notices. As JSON: one object; of the environment only
- * names are printed, since a value may be a secret. Both print a step by the fields of its kind,
- * one function a type of field.
+ * Text has one line per step, then limits and notices. JSON is one object; of the environment it
+ * has names only, since a value may be a secret. Both print a step by the fields of its kind, with
+ * one function per type of field.
  *
- * The summary has one line a question: reads, writes, executes, network, devices, limits.
- * Everything in it is read from the finished steps, by plan_permits(), never from the request: a
- * grant that the plan does not carry out must not be in a summary. A path is listed where it
- * permits more than the path around it, and follows "not" where it permits less.
+ * The summary has one line per question: reads, writes, executes, network, devices, limits. All of
+ * it is read from the finished steps by plan_permits(), never from the request: a grant that the
+ * plan does not carry out must not be in a summary. It lists a path that permits more than the path
+ * around it, and after "not" one that permits less.
  */
 
 #include "plan/plan-internal.h"
@@ -280,7 +280,7 @@ static void write_bytes(struct json_writer *json, const struct step *step,
 		write_number(json, step, field);
 }
 
-/* JSON has no octal numbers: "0755" */
+/* JSON has no octal numbers: write a string such as "0755". */
 static void write_mode(struct json_writer *json, const struct step *step,
 		       const struct step_field *field)
 {
@@ -474,7 +474,7 @@ void plan_add_json(struct text *out, const struct plan *plan)
 #define LABEL "%-14s"
 #define PATHS_SHOWN 8
 
-/* A path that some step is about, and the innermost of the others that it lies in. */
+/* A path that occurs in a step, and the innermost other entry that contains it. */
 struct entry {
 	const char *path;
 	const struct step *step;
@@ -504,7 +504,8 @@ static bool is_fresh(const struct entry *entry)
 	return entry->step->kind == STEP_TMPFS;
 }
 
-/* Device nodes and /proc are the same for all commands, and sockets are no files. */
+/* Leave out device nodes and /proc, which are the same for all commands, and sockets, which are not
+ * files. */
 static bool is_entry(const struct step *step)
 {
 	static const bool kinds[N_STEP_KINDS] = {
@@ -567,7 +568,7 @@ static int find_entries(const struct plan *plan, struct entries *ret)
 	return 0;
 }
 
-/* Reading a fresh directory reads no file of the host; reading a place that is put into it does. */
+/* Reading a fresh directory reads no file of the host; reading a directory mounted in it does. */
 static bool permits_more(const struct entry *entry, unsigned right)
 {
 	const struct entry *around = entry->around;
@@ -586,7 +587,7 @@ static bool permits_less(const struct entry *entry, unsigned right)
 	return !(entry->rights & right) || (right == RIGHT_READ && is_fresh(entry));
 }
 
-/* Where what is written goes. */
+/* Adds the path, and for an overlay or tmpfs where writes go. */
 static void add_entry(struct text *out, const struct entry *entry, unsigned right)
 {
 	const struct step *step = entry->step;
@@ -608,7 +609,7 @@ static void add_entry(struct text *out, const struct entry *entry, unsigned righ
 		text_add(out, " (changes are discarded)");
 }
 
-/* Granted paths come before the built-in ones, which hardly differ between plans. */
+/* Granted paths come before built-in ones, which hardly differ between plans. */
 static size_t add_some(struct text *out, const struct entries *entries, unsigned right,
 		       bool (*is_meant)(const struct entry *entry, unsigned right))
 {

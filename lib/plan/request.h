@@ -2,12 +2,11 @@
 #pragma once
 
 /*
- * The request of the command line, beside the policy: filled from the options table, read by the
- * plan
+ * The request from the command line: filled by the options table, read by the planner
  *
- * Everything here was typed by the user, so it may widen what the policy file says; a project's own
- * file may not (policy_merge()). Paths are absolute and normal: the tool has joined them with the
- * working directory.
+ * The user typed all of this, so it may widen what the policy file says; a project's own file may
+ * not (policy_merge()). Paths are absolute and normal: the tool has joined them with the working
+ * directory.
  */
 
 #include <stdbool.h>
@@ -23,31 +22,31 @@ struct guarded_list;
 /* A path that an option names. */
 enum request_grant {
 	GRANT_READ,  /* read, list and execute */
-	GRANT_WRITE, /* and write */
-	GRANT_EXEC,  /* execute what may be read anyway */
-	GRANT_DENY,  /* nothing, though it lies in what may be read */
+	GRANT_WRITE, /* the same, and write */
+	GRANT_EXEC,  /* execute files that may be read anyway */
+	GRANT_DENY,  /* no access, although a directory around it may be read */
 	GRANT_DENY_WRITE,
-	GRANT_TMPFS, /* a fresh directory */
+	GRANT_TMPFS, /* an empty tmpfs */
 	GRANT_UNIX,  /* connect to this socket */
 };
 
 struct request_path {
 	enum request_grant grant;
-	const char *path;   /* outside; inside too, unless there is a target */
-	const char *target; /* of --bind; or NULL */
-	const char *real;   /* what the path is without links, where that is another one; or NULL */
+	const char *path;   /* outside; also inside, unless there is a target */
+	const char *target; /* inside path, of --bind; or NULL */
+	const char *real;   /* the path without symbolic links, if different; or NULL */
 	bool optional;
 	const char *option; /* "--read", for messages and --print-plan */
 };
 
-/* NAME=VALUE, or with a NULL value: as in sbx-spawn's environment. */
+/* NAME=VALUE; a NULL value means the value in sbx-spawn's environment. */
 struct request_variable {
 	const char *name;
 	const char *value;
 	const char *option;
 };
 
-/* --secret NAME=PATH: the value of variable NAME is the path of a private copy inside */
+/* --secret NAME=PATH: variable NAME contains the path of a private copy inside. */
 struct request_secret {
 	const char *name;
 	const char *path;
@@ -55,49 +54,50 @@ struct request_secret {
 
 struct request_limit {
 	bool is_set;
-	uint64_t value; /* bytes, microseconds, thousandths of a processor, a count */
+	uint64_t value; /* in bytes, microseconds, thousandths of a processor, or a count */
 	const char *option;
 };
 
 struct request_port {
 	uint16_t port;
-	bool bind; /* else connect */
+	bool bind; /* true: bind, false: connect */
 };
 
 struct spawn_request {
 	char *const *argv; /* the command */
 	char *const *environment;
-	const char *id;	     /* of the sandbox; the tool makes one where none was typed */
-	bool is_registered;  /* it is to be found by sbx-ctl under its id: pause needs a cgroup */
-	const char *project; /* directory that "./" in the policy means; the working directory */
-	const char *cwd; /* directory that the command starts in, or NULL: the working directory */
-	const char *template; /* or NULL: what the policy says, else code-executor; default */
-	const char *tier;     /* weakest accepted, or NULL */
-	bool is_tier_exact;   /* no other than @tier */
+	const char *id;	     /* the sandbox's; the tool generates one if none is given */
+	bool is_registered;  /* sbx-ctl can find it by its id; sbx-ctl pause needs a cgroup */
+	const char *project; /* the directory that "./" in the policy stands for; the working
+				directory */
+	const char *cwd; /* directory in which the command starts, or NULL: the working directory */
+	const char *template; /* NULL: the policy's; else code-executor with a policy, default
+				 without */
+	const char *tier;     /* weakest accepted tier, or NULL */
+	bool is_tier_exact;   /* accept @tier only */
 	unsigned required;    /* set of enum layer */
-	const char *net_mode; /* or NULL */
-	const char *hostname; /* or NULL */
-	const char *policy;   /* as its file was named, or NULL */
-	bool best_effort;     /* limits that cannot be enforced are skipped with a notice */
+	const char *net_mode; /* may be NULL */
+	const char *hostname; /* may be NULL */
+	const char *policy;   /* path of its file as given, or NULL */
+	bool best_effort;     /* skip limits that cannot be enforced, with a notice */
 	bool has_uid;
 	uid_t uid;
 	gid_t gid;
-	pid_t supervisor; /* pid of the supervisor: the uid of a sandbox that root starts is derived
-			     from it */
+	pid_t supervisor; /* the uid of a sandbox that root starts is derived from this pid */
 	bool pty;
-	bool debug;	  /* sbx-ctl exec may enter, where the policy allows it, too */
-	bool ptrace;	  /* it may trace its own children */
-	const char *home; /* of --home: HOME names it, and it may be written; or NULL */
-	bool is_root;	  /* root starts it */
+	bool debug;	  /* sbx-ctl exec may enter, if the policy allows it, too */
+	bool ptrace;	  /* the command may trace its own children */
+	const char *home; /* of --home: HOME names it, and it is writable; or NULL */
+	bool is_root;	  /* root starts the sandbox */
 	const char
 		*out_directory; /* changes of the working directory are written here; NULL: none */
-	const char *out_work;	/* an empty directory beside it: workdir= of overlayfs */
-	/* Paths that no policy opens; NULL: none, in tests of other parts. */
+	const char *out_work;	/* an empty directory beside it, for overlayfs' workdir= */
+	/* Paths that no policy can open; NULL only in tests of other parts. */
 	const struct guarded_list *guarded;
-	/* Paths that options and the working directory do not show unless they name them; NULL:
-	 * none. */
+	/* Paths that options and the working directory do not show unless they name them; may be
+	 * NULL. */
 	const struct credential_list *credentials;
-	const char *project_real; /* the project without links, where that is another path */
+	const char *project_real; /* the project without symbolic links, if different; or NULL */
 
 	const struct request_path *paths;
 	size_t n_paths;
@@ -105,13 +105,13 @@ struct spawn_request {
 	size_t n_variables;
 	const struct request_secret *secrets;
 	size_t n_secrets;
-	const struct request_port *ports; /* of the host's loopback */
+	const struct request_port *ports; /* ports of the host's loopback */
 	size_t n_ports;
 	const char *const *devices;
 	size_t n_devices;
-	const int *fds; /* that the command inherits, beside 0 to 2 */
+	const int *fds; /* that the command inherits, besides 0 to 2 */
 	size_t n_fds;
-	uint16_t proxy_port;	  /* inside, for net mode proxy; 0: 8080 */
+	uint16_t proxy_port;	  /* port inside, for net mode proxy; 0: 8080 */
 	bool has_listener_socket; /* a proxy takes the listeners of net mode proxy */
 	struct request_limit limits[N_LIMITS];
 };

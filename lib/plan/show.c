@@ -3,13 +3,13 @@
 /*
  * Places become steps of the file tree
  *
- * A directory of the host comes with all that is below it. So going down the tree, a step is added
- * only where a place differs from the mount that carries it: where nothing carries it, where it may
- * be written or executed and the mount may not (or the other way), and where it is to be hidden.
+ * A mount of a host directory contains everything below it. So on the way down the tree, a step is
+ * added only where a place differs from the mount that carries it: where nothing carries it, where
+ * its rights to write or execute differ from the mount's, and where it must be hidden.
  *
- * In the root and in a tmpfs of the sandbox every step makes its own target, and the directories on
- * the way to it have steps of their own. A bind mount of the host contains its targets already:
- * nothing is ever made in the host's own files.
+ * In the root and in a tmpfs of the sandbox every step creates its own target, and the directories
+ * on the way to it have their own steps. A bind mount of the host already contains its targets:
+ * nothing is ever created in the host's own files.
  */
 
 #include "plan/plan-internal.h"
@@ -23,7 +23,7 @@
 
 #include "base/cleanup.h"
 
-/* Is @carrier made by sbx, so that targets in it are made too? NULL is the root. */
+/* Did sbx make @carrier, so that mount points in it must be created? NULL is the root. */
 static bool place_is_fresh(const struct shown *carrier)
 {
 	return !carrier || (!carrier->place->source && carrier->place->winner &&
@@ -41,15 +41,15 @@ static bool place_wants_execution(const struct place *place)
 }
 
 /*
- * Idmapped mounts of what root names and other users may not enter
+ * Idmapped mounts of directories that root names and other users may not enter
  *
- * Root's sandbox runs as a user that may not search /root. Where root starts it in a directory of
- * its own, or names one by --read, the mount maps the owner root to the command's user, so that the
- * command reads what root would. Only a uid is mapped: the kernel refuses every write to an inode
- * whose gid has no number in a mount, so that root's FIFOs and sockets stay closed, as do files of
- * other users that root's group may read.
+ * Root's sandbox runs as a user that may not search /root. If root starts it in a private
+ * directory, or names one by --read, the mount maps the owner root to the command's user, so that
+ * the command reads what root would. Only a uid is mapped: the kernel refuses every write to an
+ * inode whose gid is unmapped in the mount, so that root's FIFOs and sockets stay closed, as do
+ * files of other users that root's group may read.
  *
- * System directories are never mapped: /etc/shadow would be readable.
+ * System directories are never mapped: /etc/shadow would become readable.
  */
 
 const char *const plan_system_directories[] = {
@@ -57,10 +57,10 @@ const char *const plan_system_directories[] = {
 	"/libx32", "/boot", "/run", "/dev",  "/proc", "/sys",	NULL,
 };
 
-/* A directory further down can be root's own. */
+/* Directories below these may be root's own. */
 const char *const plan_shared_directories[] = { "/", "/var", "/home", NULL };
 
-/* By its name; kernel/idmap.c compares the opened directory. */
+/* Compares the name only; kernel/idmap.c compares the opened directory. */
 static bool is_of_system(const char *path)
 {
 	for (size_t i = 0; plan_system_directories[i]; i++)
@@ -78,7 +78,7 @@ void ask_about_mapped(struct planner *planner, const struct mark *mark)
 		ask_about_way(planner, mark->path);
 }
 
-/* By a directory on the way to @path. */
+/* Is a directory on the way to @path closed to other users? */
 static bool is_way_closed(struct planner *planner, const char *path)
 {
 	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
@@ -93,7 +93,7 @@ static bool is_way_closed(struct planner *planner, const char *path)
 	return false;
 }
 
-/* Of the place and those above it that show the same, the one that was named. */
+/* Of the place and those above it with the same content, the one that root named. */
 static const struct place *find_named(const struct place *place)
 {
 	for (const struct place *at = place; at && at->base == place->base; at = at->parent)
@@ -120,7 +120,7 @@ static struct step_owner mapped_owner(struct planner *planner, const struct plac
 static bool mapped_needs_mount(struct planner *planner, const struct place *place,
 			       const struct shown *carrier)
 {
-	/* The command's user has to reach the target. */
+	/* The command's user must be able to reach the target. */
 	return !carrier->is_mapped && mapped_owner(planner, place).is_set &&
 	       !is_way_closed(planner, place->path);
 }
@@ -140,8 +140,8 @@ static void make_directories(struct planner *planner, const struct shown *shown)
 		size_t len = (size_t)(at - place->path);
 		struct step *step;
 
-		/* Places below a directory follow each other, so the last target tells whether the
-		 * directory was made. */
+		/* Places below a directory are consecutive, so the last target shows whether the
+		 * directory has been made. */
 		if (last && strncmp(last, place->path, len) == 0 &&
 		    (last[len] == '/' || last[len] == '\0'))
 			continue;
@@ -154,7 +154,7 @@ static void make_directories(struct planner *planner, const struct shown *shown)
 	}
 }
 
-/* Its target is shown->target. */
+/* Adds a step whose target is shown->target. */
 static struct step *add_step(struct planner *planner, struct shown *shown, enum step_kind kind)
 {
 	struct place *place = shown->place;
@@ -169,9 +169,10 @@ static struct step *add_step(struct planner *planner, struct shown *shown, enum 
 	return step;
 }
 
-/* A file that root's sandbox writes belongs outside to the owner of its directory. A read-only
- * mount in such a directory is mapped the same way: git refuses a repository that another uid owns.
- * Root may name a directory of the system; a bind mount of one has a name that does not say so. */
+/* If root's sandbox writes a file, it must be owned outside by its directory's owner. A read-only
+ * mount in such a directory is mapped the same way: git refuses a repository owned by another uid.
+ * Root may name a system directory for writing; but one that a bind mount shows under another name
+ * is not mapped. */
 static struct step_owner find_owner(struct planner *planner, const struct place *place,
 				    const struct place *carrier)
 {
@@ -199,7 +200,7 @@ static struct mount_attributes attributes_of(const struct place *place)
 	};
 }
 
-/* The origin is the rule by which the place differs from its carrier. */
+/* The origin is the rule that makes the place differ from its carrier. */
 static struct step_origin why_shown(struct planner *planner, const struct place *place,
 				    const struct shown *carrier)
 {
@@ -255,7 +256,7 @@ static void show_tmpfs(struct planner *planner, struct shown *shown)
 	shown->is_executable = place_wants_execution(place);
 }
 
-/* --out names no directory, so root's command in /etc must not read what root alone may read. */
+/* --out names no directory: root's command in /etc must not read files that only root may read. */
 static struct step_owner find_overlay_owner(struct planner *planner, const struct place *place)
 {
 	struct step_owner owner = find_owner(planner, place, NULL);
@@ -378,7 +379,7 @@ static void entry_show(struct planner *planner, struct shown *shown)
 {
 	const struct mark *winner = shown->place->winner;
 
-	assert(winner); /* a place that begins anew has one */
+	assert(winner); /* begins_anew() requires one */
 	show[winner->content](planner, shown);
 }
 
@@ -409,7 +410,7 @@ static void entry_hide(struct planner *planner, struct shown *shown)
 	step->mask = (struct step_mask){
 		.target = shown->target,
 		.is_directory = !place->facts || place->facts->kind == HOST_DIRECTORY,
-		/* The host was not asked, and a kernel may be built without. */
+		/* The host was not asked, and a kernel may lack the file. */
 		.optional =
 			place->marks[0]->kind == MARK_DENY && (place->marks[0]->flags & MARK_OURS),
 		.may_be_closed = place_is_of_credentials(place),
@@ -449,7 +450,7 @@ static int refuse_unheld(struct planner *planner, const struct place *place, con
 	return -EOPNOTSUPP;
 }
 
-/* Landlock does not take away: what it grants above a place it grants at the place. */
+/* Landlock removes nothing: rights that it grants above a place apply to the place. */
 static unsigned landlocked(const struct planner *planner, const struct place *place)
 {
 	if (!(planner->plan->layers & LAYER_LANDLOCK))
@@ -462,14 +463,14 @@ static bool is_socket(const struct place *place)
 	return place->facts && place->facts->kind == HOST_SOCKET;
 }
 
-/* A read-only mount is nothing to a FIFO, and neither it nor Landlock is to a socket. A device node
- * is dead on the mounts of host files. */
+/* A read-only mount does not affect writing to a FIFO, and neither it nor Landlock affects
+ * connecting to a socket. Device nodes do not work on mounts of host files. */
 static bool is_special(const struct place *place)
 {
 	return is_socket(place) || (place->facts && place->facts->kind == HOST_OTHER);
 }
 
-/* The rights that the place would have beyond its own without a step of its own. */
+/* The rights that the place would have, without its own step, beyond those decided. */
 static unsigned find_excess(const struct planner *planner, const struct place *place,
 			    const struct shown *carrier)
 {
@@ -491,7 +492,7 @@ static unsigned find_excess(const struct planner *planner, const struct place *p
 	return permitted;
 }
 
-/* A missing name needs no mask; but a denial of a name that the command could create cannot be
+/* A missing name needs no mask; but if the command could create it, its denial cannot be
  * enforced. */
 static int hold_missing(struct planner *planner, const struct place *place,
 			const struct shown *carrier)
@@ -510,12 +511,12 @@ static int hold_missing(struct planner *planner, const struct place *place,
 	return 0;
 }
 
-/* The command has sbx-spawn's uid and cannot reach the path either, unless it can chmod a directory
- * on the way. */
+/* The command has sbx-spawn's uid and cannot reach the path either, unless it can chmod() a
+ * directory on the way. */
 static int hold_unreachable(struct planner *planner, const struct place *place,
 			    const struct shown *carrier)
 {
-	/* Another user's directory the command cannot open. */
+	/* The command cannot chmod() another user's directory. */
 	if (!carrier->is_writable || place->facts->uid != planner->host->uid)
 		return 0;
 	return refuse_unheld(
@@ -524,7 +525,7 @@ static int hold_unreachable(struct planner *planner, const struct place *place,
 		"open it first (chmod u+x), or make a narrower directory writable");
 }
 
-/* A mount takes away writing and executing, but not reading, and nothing of special files. */
+/* A mount can remove writing and executing, but not reading, and no right to special files. */
 static bool is_to_be_hidden(const struct place *place, unsigned excess)
 {
 	if (excess & RIGHTS_READ)
@@ -540,7 +541,7 @@ static bool differs(const struct place *place, const struct shown *carrier)
 	       place_wants_execution(place) != carrier->is_executable;
 }
 
-/* Its facts; NULL where no mark of the place passes such a link. */
+/* The facts about a refused symbolic link on the way of one of the place's marks, or NULL. */
 static const struct host_path *find_refused_link(const struct place *place)
 {
 	for (size_t i = 0; i < place->n_marks; i++)
@@ -549,7 +550,7 @@ static const struct host_path *find_refused_link(const struct place *place)
 	return NULL;
 }
 
-/* Does a place that shows nothing contain one that another mark shows? */
+/* Is a place without rights around one that another mark shows? */
 static bool shows_below(const struct planner *planner, const struct place *place)
 {
 	const struct place *end = planner->view.places + planner->view.n_places;
@@ -562,7 +563,7 @@ static bool shows_below(const struct planner *planner, const struct place *place
 	return false;
 }
 
-/* The place's content is a part of its carrier's mount. */
+/* The place's content is part of its carrier's mount: adds a step if its rights differ. */
 static int narrow(struct planner *planner, struct shown *shown, const struct shown *carrier)
 {
 	struct place *place = shown->place;
@@ -588,12 +589,12 @@ static int narrow(struct planner *planner, struct shown *shown, const struct sho
 		(shows_below(planner, place) ? entry_veil : entry_hide)(planner, shown);
 		return 0;
 	}
-	/* Landlock permits executing here; then a mount must not permit mapping either. */
+	/* Landlock permits executing here, so the mount must also refuse mapping (noexec). */
 	if ((excess & RIGHT_EXEC) && !(place->rights & RIGHT_START))
 		place->rights &= ~(unsigned)RIGHT_MAP;
 	if (!(place->rights & RIGHTS_SEEN) || !carrier->place->source)
 		return 0;
-	/* On an overlay nothing is opened up again: that would write past it. */
+	/* Do not make a place on an overlay writable again: writes would bypass the overlay. */
 	if (carrier->place->winner && carrier->place->winner->content == CONTENT_OVERLAY &&
 	    place_wants_write(place))
 		return 0;
@@ -603,8 +604,8 @@ static int narrow(struct planner *planner, struct shown *shown, const struct sho
 	return 0;
 }
 
-/* In a fresh directory that the command may write, a path that it may not write is made beforehand.
- */
+/* In a fresh writable directory, create a path that the command may not write beforehand, under a
+ * mask. */
 static void narrow_fresh(struct planner *planner, struct shown *shown)
 {
 	struct place *place = shown->place;
@@ -628,7 +629,7 @@ static int refuse_target(struct planner *planner, const struct shown *shown)
 	return -ENOENT;
 }
 
-/* The target has to exist in the carrier's mount: a file or directory that the mount covers. */
+/* The carrier's mount must contain the mount point: an existing file or directory. */
 static int check_target(struct planner *planner, const struct shown *shown)
 {
 	struct place *place = shown->place;
@@ -646,7 +647,7 @@ static int check_target(struct planner *planner, const struct shown *shown)
 	return refuse_target(planner, shown);
 }
 
-/* A mount cannot take away reading that a Landlock rule above the place permits. */
+/* A mount cannot remove reading that a Landlock rule above the place grants. */
 static bool must_be_hidden(const struct planner *planner, struct place *place)
 {
 	struct shown carrier = { .place = place };
@@ -666,7 +667,7 @@ static int show_place(struct planner *planner, struct shown *shown)
 	if (strcmp(place->path, "/") == 0)
 		return 0;
 	if (shown->carrier && shown->carrier->is_hidden) {
-		/* A missing path in it can neither be seen nor made. */
+		/* A missing path in a hidden directory can neither be seen nor created. */
 		if ((place->rights & RIGHTS_SEEN) && place->facts &&
 		    place->facts->kind != HOST_MISSING)
 			return refuse_unheld(
@@ -675,7 +676,7 @@ static int show_place(struct planner *planner, struct shown *shown)
 				"deny the other entries of that directory one by one");
 		return 0;
 	}
-	/* A bind mount of a host directory contains its symbolic links. */
+	/* A bind mount of a host directory already contains its symbolic links. */
 	if (winner && winner->content == CONTENT_LINK && !place_is_fresh(shown->carrier))
 		return 0;
 	if (place->base == place || (winner && winner->content == CONTENT_OVERLAY)) {
@@ -705,7 +706,8 @@ static int show_place(struct planner *planner, struct shown *shown)
 	return 0;
 }
 
-/* A mount shows contents and names, and lets what it carries be executed, or not. */
+/* A mount shows contents and names, and allows or forbids executing all of it: refuses a place
+ * whose rights differ from that. */
 static int check_mount(struct planner *planner, const struct shown *shown)
 {
 	struct place *place = shown->place;

@@ -3,7 +3,7 @@
 /*
  * The table of step kinds
  *
- * The fields of a kind are in the order in which a printed plan has them.
+ * The fields of a kind are in the order in which they are printed.
  */
 
 #include "plan/step.h"
@@ -43,7 +43,7 @@ static const struct flag_names variants = NAMES({
 	{ VARIANT_PTRACE, "ptrace" },
 });
 
-/* All that Landlock handles: the kernel's bits. */
+/* All access rights that Landlock handles, as the kernel's bits. */
 const struct flag_names names_of_accesses = NAMES({
 	{ 1 << 0, "execute" },
 	{ 1 << 1, "write-file" },
@@ -63,7 +63,7 @@ const struct flag_names names_of_accesses = NAMES({
 	{ 1 << 15, "ioctl-dev" },
 });
 
-/* Of a Landlock rule, printed by one of each group. */
+/* For text: one access right stands for each group. */
 static const struct flag_names short_accesses = NAMES({
 	{ 1 << 2, "read" },
 	{ 1 << 3, "list" },

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * The steps of a plan: their kinds, what each of them says, and the table that names all of it
+ * The steps of a plan: their kinds, the struct of each, and the table that describes them
  *
  * A kind is a value of enum step_kind, a small struct in the union of struct step, a row of the
- * table in step.c, and a row of KERNEL_STEPS() in lib/kernel/kernel-internal.h. Printing, JSON and
- * error messages go by the row: no reader of a whole plan knows each kind.
+ * table in step.c, and a row of KERNEL_STEPS() in lib/kernel/kernel-internal.h. Text, JSON and
+ * error messages are made from the row: no code that handles a whole plan knows each kind.
  */
 
 #include <stdbool.h>
@@ -20,26 +20,27 @@ struct plan;
 struct text;
 
 /*
- * In the order in which steps are carried out. A plan is sorted by kind, but for the kinds that put
- * something into the file tree (bind to pts): these are sorted by target, component by component,
- * so that a mount comes before the mounts in it. All sources are opened before the first of them.
- * A step whose target is in a tmpfs of the sandbox (the root, too) makes its target, a directory or
- * a file; the directories on the way to it have steps of their own. A target in a bind mount of the
- * host exists already.
+ * In the order in which steps are carried out. A plan is sorted by kind, except for the kinds that
+ * put something into the file tree (bind to pts): these are sorted by target, component by
+ * component, so that a mount comes before the mounts in it. All sources are opened before the first
+ * of them. A step whose target is in a tmpfs of the sandbox (including the root) creates its
+ * target, a directory or a file; the directories on the way to it have their own steps. A target in
+ * a bind mount of the host exists already.
  */
 enum step_kind {
-	/* In the supervisor, before clone(). */
+	/* In the supervisor, before clone(): */
 	STEP_CGROUP,
 	STEP_CGROUP_LIMIT,
 	STEP_SCOPE,
 	STEP_SCOPE_LIMIT,
 	STEP_NAMESPACES,
 
-	/* In PID 1 of the sandbox, as its own root, while the old tree is still there. */
+	/* In PID 1 of the sandbox, as root of its user namespace, while the old tree is still
+	 * mounted: */
 	STEP_ID_MAP,
 	STEP_ROOT,
-	STEP_PIVOT, /* the old tree is gone, before anything is put into the new one: no link
-		       in a target can lead out */
+	STEP_PIVOT, /* unmounts the old tree before anything is put into the new one: no link in a
+		       target can lead out */
 	STEP_BIND,
 	STEP_TMPFS,
 	STEP_OVERLAY,
@@ -49,48 +50,48 @@ enum step_kind {
 	STEP_FILE,
 	STEP_PROC,
 	STEP_PTS,
-	STEP_SEAL, /* becomes read-only: the tmpfs that carries all others */
+	STEP_SEAL, /* makes the root tmpfs, which carries all others, read-only */
 	STEP_HOSTNAME,
-	STEP_LOOPBACK, /* up */
-	STEP_LISTEN,   /* on 127.0.0.1 inside; handed to the supervisor */
+	STEP_LOOPBACK, /* sets it up */
+	STEP_LISTEN,   /* on 127.0.0.1 inside; the fd is sent to the supervisor */
 
-	/* In PID 1, for itself and all that it will start; every one takes something away for ever.
-	 */
+	/* In PID 1, for itself and all that it will start; each step takes something away
+	 * irrevocably: */
 	STEP_RLIMIT,
-	STEP_IDENTITY,	   /* no other group; verified */
-	STEP_CAPABILITIES, /* none, in no set, never again */
+	STEP_IDENTITY,	   /* also drops all supplementary groups, and verifies it */
+	STEP_CAPABILITIES, /* empties all capability sets for good */
 	STEP_NO_NEW_PRIVILEGES,
 	STEP_LANDLOCK,
 	STEP_LANDLOCK_PATH,
 	STEP_LANDLOCK_PORT,
 	STEP_LANDLOCK_ENFORCE,
-	STEP_TERMINAL, /* a pty inside, as the controlling terminal of PID 1: the command can be
-			  stopped by it only where its parent is in the same session */
+	STEP_TERMINAL, /* a pty inside becomes PID 1's controlling terminal: job control can stop
+			  the command only if its parent is in the same session */
 
-	/* In the process that becomes the command. */
+	/* In the process that becomes the command: */
 	STEP_WORKING_DIRECTORY,
 	STEP_SECCOMP,
 	STEP_EXEC,
 	N_STEP_KINDS,
 };
 
-/* Names in the root with this beginning are what masks are made of, and no step's target. */
+/* Names of mask sources in the root begin with this; no step's target may. */
 #define MASK_NAMES "/.masked-"
 
 enum step_stage {
 	STAGE_SUPERVISOR,
-	STAGE_BUILD,   /* PID 1 while it is root of its namespaces */
-	STAGE_CONFINE, /* PID 1 gives up */
+	STAGE_BUILD,   /* PID 1 as root of its namespaces */
+	STAGE_CONFINE, /* PID 1 drops privileges */
 	STAGE_COMMAND,
 	N_STAGES,
 };
 
-/* Where a step comes from. */
+/* The origin of a step. */
 enum origin_kind {
 	ORIGIN_BUILT_IN,
-	ORIGIN_RULE,	 /* text: "p.yaml:14 'runtime'" */
-	ORIGIN_ARGUMENT, /* text: "--read" */
-	ORIGIN_TEMPLATE, /* text: "code-executor" */
+	ORIGIN_RULE,	 /* text is like "p.yaml:14 'runtime'" */
+	ORIGIN_ARGUMENT, /* text is like "--read" */
+	ORIGIN_TEMPLATE, /* text is like "code-executor" */
 };
 
 struct step_origin {
@@ -98,34 +99,35 @@ struct step_origin {
 	const char *text;
 };
 
-/* In all structs below: target is an absolute path inside, source one outside. */
+/* In all structs below, target is an absolute path inside, source one outside. */
 
 struct mount_attributes {
 	bool is_read_only;
 	bool no_exec;
-	bool devices; /* device nodes work */
+	bool devices; /* device nodes work (no MS_NODEV) */
 };
 
-/* Files that uid and gid own outside belong to the command's user inside: an idmapped mount, made
- * by root before it gives up being root. */
-#define STEP_NO_GID ((gid_t)-2) /* no file's: what only groups may do stays closed */
+/* An idmapped mount: files that uid and gid own outside belong to the command's user inside.
+ * Created while the supervisor is real root. */
+#define STEP_NO_GID ((gid_t)-2) /* owns no file, so access by group stays denied */
 struct step_owner {
 	bool is_set;
 	uid_t uid;
 	gid_t gid;
-	bool optional; /* if the file system does not support it, the directory is shown as it is */
-	bool not_of_system; /* not mapped where the opened directory is one of the system's by
-			       another name, as a bind mount of /etc is */
+	bool optional;	    /* if the file system does not support idmapped mounts, the directory is
+			       mounted without */
+	bool not_of_system; /* do not map a system directory that was opened by another name, such
+			       as a bind mount of /etc */
 };
 
 struct step_cgroup {
-	const char *path; /* of its directory */
+	const char *path; /* of the cgroup's directory */
 };
 
 struct step_cgroup_limit {
 	const char *file;
-	const char *value; /* what is written to it */
-	bool optional;	   /* a kernel may lack the file */
+	const char *value; /* written to the file */
+	bool optional;	   /* the kernel may lack the file */
 };
 
 struct step_scope {
@@ -141,7 +143,7 @@ struct step_namespaces {
 	uint64_t clone_flags; /* CLONE_NEW* */
 };
 
-/* id-map and identity */
+/* for id-map and identity */
 struct step_ids {
 	uid_t uid;
 	gid_t gid;
@@ -156,8 +158,8 @@ struct step_bind {
 	const char *source;
 	bool is_directory;
 	struct mount_attributes attributes;
-	bool is_socket;	    /* shown to be connected to */
-	bool may_be_closed; /* as for a mask */
+	bool is_socket;	    /* mounted so that the command can connect to it */
+	bool may_be_closed; /* see struct step_mask */
 	struct step_owner owner;
 };
 
@@ -166,10 +168,10 @@ struct step_tmpfs {
 	uint64_t size_bytes;
 	mode_t mode;
 	struct mount_attributes attributes;
-	bool shared; /* all that are shared are one file system: the size is that of all together */
+	bool shared; /* all shared ones are one file system with one size limit */
 };
 
-/* Without an upper directory, what is written goes to a fresh tmpfs of size_bytes and is lost. */
+/* Without an upper directory, writes go to a fresh tmpfs of size_bytes and are lost. */
 struct step_overlay {
 	const char *target;
 	const char *source; /* the lower directory */
@@ -183,9 +185,9 @@ struct step_overlay {
 struct step_mask {
 	const char *target;
 	bool is_directory;
-	bool optional;	    /* the host was not asked whether the target is there */
-	bool may_be_closed; /* where a directory on the way is closed to the command's user, the
-			       command cannot get there, and it is left out */
+	bool optional;	    /* the target may be missing: the host was not asked */
+	bool may_be_closed; /* skip the step if a directory on the way is closed to the command's
+			       user, which then cannot reach the target either */
 };
 
 struct step_link {
@@ -198,13 +200,13 @@ struct step_directory {
 	mode_t mode;
 };
 
-/* A copy: the source is read outside. With a line that is added to it, it may also be put over a
- * file that is shown from outside. */
+/* A copy of the source, which is read outside. If a line is added, the copy may also be mounted
+ * over a visible file of the host. */
 struct step_file {
 	const char *target;
 	const char *source;
 	mode_t mode;
-	const char *added; /* or NULL */
+	const char *added; /* the line, or NULL */
 };
 
 struct step_proc {
@@ -212,7 +214,7 @@ struct step_proc {
 	struct mount_attributes attributes;
 };
 
-/* pts, seal and working-directory */
+/* for pts, seal and working-directory */
 struct step_place {
 	const char *target;
 };
@@ -223,7 +225,7 @@ struct step_hostname {
 
 struct step_listen {
 	uint16_t port;
-	const char *purpose; /* "connect" (carried to the same port of the host) or "proxy" */
+	const char *purpose; /* "connect" (forwarded to the same port of the host) or "proxy" */
 };
 
 struct step_rlimit {
@@ -253,8 +255,8 @@ struct step_seccomp {
 	unsigned variants; /* enum filter_variant */
 };
 
-/* Which member of the union is valid is what kind says; pivot, loopback, capabilities,
- * no-new-privileges, landlock-enforce, terminal and exec have none. */
+/* kind selects the union's member; pivot, loopback, capabilities, no-new-privileges,
+ * landlock-enforce, terminal and exec have none. */
 struct step {
 	enum step_kind kind;
 	struct step_origin origin;
@@ -289,14 +291,14 @@ struct step {
 };
 
 enum field_type {
-	FIELD_TARGET, /* strings; NULL: the step has none */
-	FIELD_SOURCE, /* printed as text only where it differs from the target */
+	FIELD_TARGET, /* a string; NULL: the step has none */
+	FIELD_SOURCE, /* in text only printed if it differs from the target */
 	FIELD_STRING,
 	FIELD_BOOL,
 	FIELD_NUMBER,
 	FIELD_BYTES, /* 0: the step has none */
 	FIELD_MODE,  /* octal */
-	FIELD_NAMES, /* a set of bits, each with a name */
+	FIELD_NAMES, /* a set of named bits */
 	FIELD_OWNER,
 };
 
@@ -312,33 +314,33 @@ struct flag_names {
 
 /* One member of a kind's struct. */
 struct step_field {
-	const char *name; /* in JSON, and between braces in step_row.failing */
+	const char *name; /* name in JSON, and between braces in step_row.failing */
 	enum field_type type;
 	size_t offset; /* in struct step */
 	size_t size;
-	const char *before;		 /* it in a printed plan; NULL: it is not printed there */
-	const struct flag_names *names;	 /* of FIELD_NAMES */
-	const struct flag_names *spoken; /* in a printed plan; NULL: names */
+	const char *before;		 /* printed before it in text; NULL: not printed in text */
+	const struct flag_names *names;	 /* for FIELD_NAMES */
+	const struct flag_names *spoken; /* names in text; NULL: the same */
 };
 
-/* One row a kind: its name, where it runs, the layer that it is part of, and how it is printed. */
+/* One row per kind: its name, the stage in which it runs, its layer, and its printed form. */
 struct step_row {
 	const char *name; /* "bind" */
 	enum step_stage stage;
-	enum layer layer;		 /* 0: none */
-	const char *failing;		 /* "cannot bind '{target}' into the sandbox", for errors */
-	const struct step_field *fields; /* ended by one without a name; NULL: none */
-	/* Adds to a printed plan after the fields; or NULL. */
+	enum layer layer;    /* 0: none */
+	const char *failing; /* for errors, like "cannot bind '{target}' into the sandbox" */
+	const struct step_field *fields; /* terminated by one without a name; NULL: none */
+	/* Adds text after the fields; may be NULL. */
 	void (*tell)(struct text *out, const struct plan *plan, const struct step *step);
 };
 const struct step_row *step_row(enum step_kind kind);
 
-/* NULL where the kind has no target. */
+/* NULL if the kind has no target. */
 const char *step_target(const struct step *step);
-/* The string in the field that the first @n bytes of @name name; NULL where there is none. */
+/* The string in the field with the name @name[0..n), or NULL. */
 const char *step_string(const struct step *step, const char *name, size_t n);
 
-/* The value of @field, by its type. */
+/* The value of @field, for its type. */
 const char *step_field_string(const struct step *step, const struct step_field *field);
 uint64_t step_field_number(const struct step *step, const struct step_field *field);
 const struct step_owner *step_field_owner(const struct step *step, const struct step_field *field);

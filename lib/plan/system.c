@@ -3,20 +3,18 @@
 /*
  * The built-in view: system directories, the working directory, /tmp, /dev and a private home
  *
- * Without a policy: the system's directories and the working directory to read and execute, and a
- * private /tmp. A policy says itself what is visible; only the dialects that have no rule for
- * system directories get them: in one of these the working directory is writable, unless it is the
- * root or a rule says what may be done in it.
+ * Without a policy the command may read and execute the system's directories and the working
+ * directory, and has a private /tmp. A policy itself says what is visible; only the dialects that
+ * have no rule for system directories get them: in these the working directory is writable, unless
+ * it is "/" or a rule says what may be done in it.
  *
- * Libraries stay executable wherever they are visible, because the program loader maps them.
+ * Libraries are executable wherever they are visible, because the program loader maps them.
  *
- * Of the host's /dev only the devices of the table are shown, under a name that an
- * option or the policy gives.
+ * Of the host's /dev only devices of the table are shown, if an option or the policy names them.
  *
  * Programs keep caches, settings and sockets in HOME and fail without it. The private home is an
- * empty tmpfs. It is made only without a policy, because a policy says itself what can be written,
- * and only where no grant shows the host's home: such a grant is the home then. Grants below it
- * appear in it.
+ * empty tmpfs. It exists only without a policy, because a policy says what can be written, and only
+ * if no grant shows the host's home, which is then the home. Grants below it appear in it.
  */
 
 #include "plan/plan-internal.h"
@@ -32,12 +30,12 @@
 #include "policy/credentials.h"
 #include "policy/view.h"
 
-/* ---- /dev: a tmpfs with the few devices that programs need, and those that are named ---- */
+/* ---- /dev: a tmpfs with the few devices that programs need, and named ones ---- */
 
 enum device_flag {
-	DEVICE_BASIC = 1 << 0, /* there by default */
+	DEVICE_BASIC = 1 << 0, /* always there */
 	DEVICE_HARDWARE =
-		1 << 1, /* the host is asked; at least one path of its name must be there */
+		1 << 1, /* the host is asked; at least one of the name's paths must exist */
 };
 
 static const struct device {
@@ -109,7 +107,7 @@ static void mark_path(struct planner *planner, const struct device *device, cons
 		mark_link(planner, "/dev/ptmx", "pts/ptmx");
 }
 
-/* Its driver is reached by ioctl(), which the filter of this tier does not let through. */
+/* Drivers are controlled by ioctl(), which the reduced tier's filter refuses. */
 static int refuse_driver(struct planner *planner, const struct device *device,
 			 const struct step_origin *origin)
 {
@@ -199,15 +197,15 @@ int mark_devices(struct planner *planner)
 	return r;
 }
 
-/* ---- the private home, at the path that HOME names ---- */
+/* ---- the private home, mounted at HOME ---- */
 
-/* Larger files are mounted: a copy takes memory of the sandbox. */
+/* Larger files are mounted: a copy uses memory of the sandbox. */
 #define COPIED_BYTES_MAX (UINT64_C(1) << 20)
 
-/* Programs that a user has installed for herself. */
+/* Directories in which a user installs programs. */
 static const char *const toolchains[] = { ".cargo", ".rustup", ".pyenv", ".nvm", "go" };
 
-/* Nothing of a user's can be there. */
+/* Directories that cannot contain a home. */
 static const char *const unusable[] = { "/proc", "/dev", "/sys" };
 
 bool home_is_usable(const char *path)
@@ -225,7 +223,7 @@ static struct mark *mark_at(const struct planner *planner, size_t i)
 	return ((struct mark **)planner->view.marks.rows)[i];
 }
 
-/* Without links, as far as the host has been asked. */
+/* The path without symbolic links, if the host was asked about it. */
 static const char *real_path(struct planner *planner, const char *path)
 {
 	const struct host_path *facts = planner_facts(planner, path);
@@ -242,9 +240,9 @@ static bool is_missing(struct planner *planner, const struct mark *mark)
 }
 
 /*
- * With "/" as its working directory a command does not work in the home, so the private one is put
- * over the host's. Its user has to reach the target: root's cannot be sure of more than one
- * directory.
+ * With "/" as the working directory the grant of "/" is not meant for the home, so the private one
+ * is mounted over the host's. The command's user must be able to reach the mount point: for root's
+ * sandbox that is certain only for one level below "/".
  */
 static bool is_covered(struct planner *planner, const struct mark *mark, const char *home)
 {
@@ -255,7 +253,8 @@ static bool is_covered(struct planner *planner, const struct mark *mark, const c
 	       (!planner->request->is_root || strrchr(home, '/') == home);
 }
 
-/* Does the mark put files at @home? A fresh directory above it is as good a place as the root. */
+/* Does the mark put files at @home? A fresh directory above it does not count: the private home can
+ * be mounted in it. */
 static bool is_home(struct planner *planner, const struct mark *mark, const char *home)
 {
 	const char *path = real_path(planner, mark->path);
@@ -264,13 +263,14 @@ static bool is_home(struct planner *planner, const struct mark *mark, const char
 	if (mark->kind != MARK_ALLOW || !is_below(home, path) || strcmp(path, "/") == 0 ||
 	    (is_of_host && (is_missing(planner, mark) || is_covered(planner, mark, home))))
 		return false;
-	/* Any mark at HOME itself, also one for execution only: two mounts cannot share a path. */
+	/* Any mark at HOME itself counts, even one for execution only: two mounts cannot share a
+	 * path. */
 	if (strcmp(home, path) == 0)
 		return true;
 	return is_of_host && (mark->rights & RIGHTS_FILES);
 }
 
-/* A link of the user's on the way could lead anywhere. */
+/* A link owned by a user could be changed to lead anywhere. */
 static bool is_link_refused(struct planner *planner, const char *path)
 {
 	const struct host_path *facts = planner_facts(planner, path);
@@ -278,8 +278,8 @@ static bool is_link_refused(struct planner *planner, const char *path)
 	return facts && facts->kind == HOST_LINK_REFUSED;
 }
 
-/* With --home HOME names another directory; the private one stays for what asks for the home of the
- * user. NULL where there is none, because it is shown, or nothing can be put there. */
+/* --home makes HOME another directory; the private home then stays for programs that look up the
+ * user's home. NULL if there is none, because the home is shown, or a mount there is impossible. */
 static const char *find_home(struct planner *planner)
 {
 	char *const *from = planner->request->home ? planner->request->environment
@@ -297,7 +297,7 @@ static const char *find_home(struct planner *planner)
 	return home;
 }
 
-/* Nothing else is marked: the command may make what is missing. */
+/* A missing path does not count: the command may create it. */
 static bool is_directory(struct planner *planner, const char *path)
 {
 	const struct host_path *facts = planner_facts(planner, path);
@@ -315,8 +315,8 @@ static void mark_toolchains(struct planner *planner, const char *home)
 	}
 }
 
-/* Is the path a credential, or in one? Each place has rows of its own, and one of them may say less
- * than another. */
+/* Is the path a credential, or inside one? Checks both spellings of the path, because one may match
+ * a row that the other does not. */
 static bool is_credential(struct planner *planner, const char *path)
 {
 	const struct credential_list *list = planner->request->credentials;
@@ -344,7 +344,7 @@ static bool is_in_toolchain(struct planner *planner, const char *home, const cha
 	return false;
 }
 
-/* A variable that names a directory does not name the keys in it; an option does. */
+/* PATH names a directory, but does not mean the keys in it; an option does. */
 static void mark_directory(struct planner *planner, const char *path)
 {
 	const char *real = real_path(planner, path);
@@ -382,7 +382,7 @@ static void mark_search_path(struct planner *planner, const char *home)
 	}
 }
 
-/* Is the file named itself, and not also in a directory that is shown from outside? */
+/* Is the file granted by itself, and not also inside another grant below the home? */
 static bool is_alone(struct planner *planner, const struct mark *file)
 {
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
@@ -398,16 +398,17 @@ static bool is_alone(struct planner *planner, const struct mark *file)
 	return true;
 }
 
-/* Root's supervisor reads any file: a file that the command's user could not read is mounted
- * instead, so that the kernel checks its mode. */
+/* Root's supervisor could read any file to copy it: mount files that the command's user could not
+ * read, so that the kernel checks their mode. */
 static bool is_closed_to_command(const struct planner *planner, const struct host_path *facts)
 {
 	return is_real_root(planner->host) && facts->uid != 0 && facts->uid != planner->plan->uid &&
 	       host_path_is_closed(facts);
 }
 
-/* Editors and 'git config' replace a file by renaming another over it, which a mount refuses. A
- * program that is named to be executed could be overwritten, and the home executes nothing then. */
+/* Copy single files into the private home: editors and 'git config' replace a file by renaming
+ * another over it, which fails on a mount. Do not copy a file named for execution: it could be
+ * overwritten, and nothing in the home is executable. */
 static void copy_files(struct planner *planner)
 {
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
@@ -432,7 +433,7 @@ void mark_as_tmpfs(struct planner *planner, struct mark *mark, uint64_t size_byt
 	mark->second = view_is_private(mark->path) ? 01777 : 0755;
 }
 
-/* /tmp and the home have one size together. */
+/* /tmp and the home share one size limit. */
 static void share_size(struct planner *planner)
 {
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
@@ -486,7 +487,7 @@ static void mark_tmp(struct planner *planner, const char *path, unsigned rights)
 	tmp->flags = MARK_OURS | MARK_RULED;
 }
 
-/* A file of the host; where it is missing, the view has less. */
+/* Marks a host path of the view; if it is missing, the view lacks it. */
 static void mark_seen(struct planner *planner, const char *path, unsigned rights)
 {
 	planner_add_mark(planner, MARK_ALLOW, path, rights, origin_built_in)->flags =
@@ -507,9 +508,9 @@ static const char *inside_of(const struct request_path *path)
 	return path->target ? path->target : path->path;
 }
 
-/* An option about /tmp itself means the host's. A tier without mounts has no other. The paths to be
- * shown must be known before the host is asked, and the tier comes from what the host can do; so
- * this is about what the caller accepts. */
+/* Does the sandbox have its own /tmp? Not if an option names /tmp itself, and not in a tier without
+ * mounts. Called before the host is asked, so it depends on the tier that the caller accepts, not
+ * on the host. */
 bool has_own_tmp(const struct planner *planner)
 {
 	const struct spawn_request *request = planner->request;
@@ -532,7 +533,7 @@ static bool names_file_in_tmp(const struct spawn_request *request)
 	return false;
 }
 
-/* The caller's files are in the directory that it has started from, and the command sees none. */
+/* Notes that the working directory is in the host's /tmp, which the command does not see. */
 static void note_tmp(struct planner *planner)
 {
 	const struct spawn_request *request = planner->request;
@@ -563,7 +564,7 @@ static void mark_view(struct planner *planner)
 	for (size_t i = 0; rows[i].path; i++) {
 		unsigned rights = rights_of(rows[i].operations);
 
-		/* Without a policy programs are limited once an option names one. */
+		/* Without a policy programs are restricted only if an option names one. */
 		if (is_limiting_exec(planner))
 			rights &= ~(unsigned)RIGHT_EXEC;
 		if (strcmp(rows[i].path, "/") == 0)
@@ -578,14 +579,14 @@ static void mark_view(struct planner *planner)
 	}
 }
 
-/* The names of its user's keys, which no namespace keeps apart. */
+/* These list the keys of the command's uid, which no namespace separates. */
 static const struct host_path keys[] = {
 	{ .path = "/proc/keys", .real = "/proc/keys", .kind = HOST_FILE },
 	{ .path = "/proc/key-users", .real = "/proc/key-users", .kind = HOST_FILE },
 };
 
-/* A uid of the sandbox's own has no keys. Below a masked /proc the kernel refuses to mount another.
- */
+/* A uid of the sandbox's own has no keys. If parts of /proc are masked, the kernel refuses to mount
+ * another procfs in a nested sandbox. */
 static bool has_keys_to_hide(const struct planner *planner)
 {
 	return !planner->is_listing && !planner->chosen.is_nested &&

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Tiers: which layers there will be, or why not; and the template
+ * Tiers: which layers the sandbox has, or why not; and the template
  *
- * The tier "full" is tried first. The reduced one is taken only where it was accepted by name, and
- * only where a cgroup lets the kernel kill the whole tree: nothing else there would.
+ * The tier "full" is tried first. The reduced one is chosen only if the caller accepted it by name,
+ * and only if a cgroup lets the kernel kill the whole process tree: nothing else there can.
  *
- * A template gives the limits, the profile and the network mode that the policy and the options
+ * A template supplies the limits, the profile and the network mode that the policy and the options
  * leave out.
  */
 
@@ -91,8 +91,8 @@ const char *holder_name(enum holder holder)
 	return holders[holder];
 }
 
-/* RLIMIT_DATA counts the private writable pages of a process: no memfd, no segment of System V, no
- * mapping that is shared. */
+/* RLIMIT_DATA counts a process's private writable pages: not memfds, System V segments, or shared
+ * mappings. */
 const char *limit_part_held(enum limit limit, enum holder holder)
 {
 	return limit == LIMIT_MEMORY && holder == HELD_BY_RLIMIT ? "private memory of each process"
@@ -110,7 +110,7 @@ static int refuse_name(struct planner *planner, const char *name)
 	return r;
 }
 
-/* An option goes before the policy file, but never makes a strict profile a wider one. */
+/* An option overrides the policy file, but never widens a strict profile. */
 static void choose_profile(struct planner *planner)
 {
 	const struct setting *seccomp = planner_setting(planner, "isolation.seccomp");
@@ -122,7 +122,7 @@ static void choose_profile(struct planner *planner)
 			strcmp(seccomp->text, "strict") == 0 ? "strict" : "standard";
 }
 
-/* Constant strings, so that the plan points to no memory of the policy. */
+/* Returns constant strings, so that the plan does not point into the policy. */
 static int choose_net_mode(struct planner *planner)
 {
 	struct net_choice choice = policy_net_choice(planner->policy, planner->request->template);
@@ -159,7 +159,7 @@ int choose_template(struct planner *planner)
 
 #define NAMESPACE_LAYERS (LAYER_USER | LAYER_MOUNT | LAYER_PID | LAYER_IPC | LAYER_UTS)
 
-/* Layers that a policy can ask for by name. */
+/* Layers that a policy can demand by name. */
 static const struct demand {
 	const char *setting;
 	unsigned layers;
@@ -186,7 +186,7 @@ static const char fix_landlock[] = "boot with Landlock in the list of LSMs (lsm=
 				   "Linux 5.13 or newer";
 static const char fix_seccomp[] = "use a kernel with CONFIG_SECCOMP_FILTER";
 
-/* Why neither tier can be had, whatever is accepted; or NULL. */
+/* Refuses a host that lacks what both tiers need. */
 static int check_common(struct planner *planner)
 {
 	const struct host *host = planner->host;
@@ -266,7 +266,8 @@ static void note_reduced(struct planner *planner)
 			   });
 }
 
-/* Less than there could be is taken only where it was typed as such, for tests of that tier. */
+/* The reduced tier is chosen although the full one is possible only if it was asked for exactly,
+ * for tests of that tier. */
 static bool wants_reduced(const struct planner *planner, enum tier accepted)
 {
 	return planner->request->is_tier_exact && accepted == TIER_REDUCED;
@@ -332,7 +333,7 @@ static int refuse_layers(struct planner *planner, unsigned missing, const char *
 	return r;
 }
 
-/* After everything has been chosen: are all required layers there? */
+/* After all choices: are all required layers there? */
 int check_layers(struct planner *planner)
 {
 	unsigned missing = planner->request->required & ~planner->plan->layers;

@@ -3,13 +3,12 @@
 /*
  * Marks become places: the tree of the paths that have marks
  *
- * Each mark is brought to the path that it resolves to: links that root owns are followed, as they
- * will be made again inside. Marks are sorted by component, so that a directory comes before all
- * that is below it and nothing else between; the marks of one path are a place, and its parent is
- * found on a stack.
+ * Each mark is moved to the path that it resolves to: links owned by root are followed, as they
+ * will exist inside. Marks are sorted by component, so that a directory comes directly before all
+ * that is below it; the marks of one path form a place, and its parent is found on a stack.
  *
- * Which directories must not be renamed is known only with the rights; they become places too, and
- * the tree is built a second time.
+ * Which directories must not be renamed is known only once the rights are; these become places too,
+ * and the tree is built a second time.
  */
 
 #include "plan/plan-internal.h"
@@ -27,7 +26,8 @@ static int compare_by_component(const char *a, const char *b)
 {
 	while (*a == *b && *a != '\0')
 		a++, b++;
-	/* '/' comes before every other byte of a name, and the end before '/'. */
+	/* Compare by component: '/' sorts before every other byte of a name, and the end before
+	 * '/'. */
 	unsigned x = *a == '/' ? 1 : *a == '\0' ? 0 : (unsigned char)*a + 1u;
 	unsigned y = *b == '/' ? 1 : *b == '\0' ? 0 : (unsigned char)*b + 1u;
 
@@ -59,7 +59,8 @@ static int refuse_link(struct planner *planner, const struct mark *mark)
 	return -ELOOP;
 }
 
-/* A path that an option or mount names and that cannot be had is an error; a rule's is left out. */
+/* Drops a mark that cannot be satisfied: an error for options and mounts, at most a notice for
+ * rules. */
 static int drop(struct planner *planner, struct mark *mark, int code, const char *why,
 		const char *fix)
 {
@@ -67,7 +68,7 @@ static int drop(struct planner *planner, struct mark *mark, int code, const char
 	if ((mark->flags & MARK_ASKED) && !((mark->flags & MARK_OPTIONAL) && code == -ENOENT))
 		return refuse_mark(planner, mark, code, why, fix);
 	if (code == -ENOENT && !(mark->rights & RIGHT_WRITE))
-		return 0; /* policies name many places that a host may lack */
+		return 0; /* policies name many paths that a host may lack */
 	if (mark->flags & MARK_OPTIONAL)
 		return 0;
 	mark->flags |= MARK_TOLD;
@@ -122,7 +123,7 @@ static int check_kind(struct planner *planner, struct mark *mark)
 	return 0;
 }
 
-/* Below /proc and /dev the sandbox has its own content, whatever the host has there. */
+/* Below /proc and /dev the sandbox has its own content, not the host's. */
 static bool is_ours(const char *path)
 {
 	return is_below(path, "/proc") || is_below(path, "/dev");
@@ -134,7 +135,7 @@ static bool is_mount(const struct mark *mark)
 	       (mark->content == CONTENT_HOST || mark->content == CONTENT_OVERLAY);
 }
 
-/* The nearest mount of something else that @mark lies in, or NULL. */
+/* The innermost mount with another source that contains @mark, or NULL. */
 static const struct mark *find_mount(const struct planner *planner, const struct mark *mark)
 {
 	const struct mark *found = NULL;
@@ -163,7 +164,7 @@ static int find_facts(struct planner *planner, struct mark *mark, const struct m
 	mark->place = mark->path;
 	if ((mark->flags & MARK_OURS) || strcmp(mark->path, "/") == 0)
 		return 0;
-	/* The host is not asked about the root; a mount of it elsewhere is refused. */
+	/* The host is not asked about "/"; mounting it elsewhere is refused. */
 	if (strcmp(outside, "/") == 0)
 		return 0;
 	if (mount)
@@ -178,7 +179,7 @@ static int find_facts(struct planner *planner, struct mark *mark, const struct m
 	return 0;
 }
 
-/* Where the mark is inside: links are followed there as outside. */
+/* Finds the mark's path inside, where links are followed as outside. */
 static void find_place(struct planner *planner, struct mark *mark, const struct mark *mount)
 {
 	const struct host_path *facts = mark->facts;
@@ -192,15 +193,15 @@ static void find_place(struct planner *planner, struct mark *mark, const struct 
 	}
 	if (mark->source)
 		facts = host_find_path(planner->host, mark->path);
-	/* On the way to a mount's target there is no link inside, whatever is outside. */
+	/* A mount's target inside does not lead through the host's links. */
 	if (mark->source && facts && facts->kind == HOST_LINK_REFUSED)
 		return;
 	if (facts && facts->real)
 		mark->place = planner_keep(planner, facts->real);
 }
 
-/* A path below the sandbox's own /proc or /dev is not the host's; a mount of another source may be
- * put there. */
+/* A path below the sandbox's own /proc or /dev is not the host's, unless a mount gives it another
+ * source. */
 static bool is_pointless(const struct mark *mark)
 {
 	const char *real = mark->facts ? mark->facts->real : NULL;
@@ -229,7 +230,7 @@ static int refuse_never(struct planner *planner, const struct mark *mark)
 	return 0;
 }
 
-/* Whether a denial is about what a mount shows is found by the names outside. */
+/* Refuses a mount whose source contains a link: rules are matched with outside names. */
 static int refuse_source(struct planner *planner, const struct mark *mark)
 {
 	const struct host_path *facts = mark->facts;
@@ -268,7 +269,7 @@ static int refuse_linked_denial(struct planner *planner, const struct mark *mark
 	return 0;
 }
 
-/* Guards are put at the names of sbx's own files below what is granted, not below a link to it. */
+/* Guards are mounted at the names of sbx's own files below a grant, not below a link to them. */
 static int refuse_guarded(struct planner *planner, const struct mark *mark)
 {
 	const struct guarded *row = guard_find_behind_link(planner, mark);
@@ -292,14 +293,14 @@ static int prepare_allow(struct planner *planner, struct mark *mark)
 	if (r < 0 || !mark->facts)
 		return r;
 	if (is_pointless(mark)) {
-		/* Root's probe does not follow /proc/self, which no mark here is about. */
+		/* Probing as root does not follow /proc/self; no mark here depends on it. */
 		if (mark->facts->kind == HOST_LINK_REFUSED)
 			mark->facts = NULL;
 		return drop(planner, mark, -EINVAL, "the sandbox has its own /proc and /dev",
 			    "use --device or 'devices:' for devices");
 	}
 	if (mark->facts->kind == HOST_LINK_REFUSED) {
-		/* The names of programs are tried one after the other. */
+		/* Candidates for the program are tried one after the other. */
 		mark->flags |= MARK_DROPPED;
 		return mark->rights & RIGHTS_SEEN ? refuse_link(planner, mark) : 0;
 	}
@@ -310,14 +311,14 @@ static int prepare_allow(struct planner *planner, struct mark *mark)
 	return mark->content == CONTENT_TMPFS ? 0 : check_kind(planner, mark);
 }
 
-/* With nothing below it, now and later. */
+/* A regular file, which cannot have paths below it. */
 static bool is_file(const struct mark *mark)
 {
 	return mark->facts && mark->facts->kind == HOST_FILE;
 }
 
-/* The probe followed the link to sbx-spawn's own process, which the sandbox does not have. A rule
- * that never applies denies nothing there. */
+/* Probing followed /proc/self to sbx-spawn's own process, which does not exist inside. The mark is
+ * an error only if a rule actually denies something there. */
 static int refuse_reader(struct planner *planner, const struct mark *mark)
 {
 	const struct asked_path asked = { .path = mark->path, .kind = HOST_DIRECTORY };
@@ -364,7 +365,7 @@ static int prepare_marks(struct planner *planner)
 	return planner_status(planner);
 }
 
-/* The same marks give the same order, whatever sorted them. */
+/* Ties are broken by number, so that the order does not depend on qsort(). */
 static int compare_marks(const void *a, const void *b)
 {
 	const struct mark *const *one = a, *const *other = b;
@@ -418,7 +419,7 @@ static int build_tree(struct planner *planner)
 	return planner_status(planner);
 }
 
-/* Rights that the place has and the one above it lacks, or the other way about. */
+/* Rights that either the place or the one above it has, but not both. */
 static unsigned find_difference(const struct place *place)
 {
 	unsigned compared = RIGHT_READ | RIGHT_LIST | RIGHT_WRITE | RIGHT_EXEC;
@@ -428,9 +429,9 @@ static unsigned find_difference(const struct place *place)
 	return (place->rights ^ place->parent->rights) & compared;
 }
 
-/* The farthest place above that may be written and shows the same, without one between that may
- * not; NULL where none does, or where the place has the same rights as what is around it. The root
- * is made new and sealed, whatever rules say of "/". */
+/* The topmost place above that is writable and has the same content, with only such places in
+ * between; NULL if there is none, or if the place has the same rights as its surroundings. Leaves
+ * out "/", which is a new, sealed tmpfs whatever rules say. */
 static const struct place *find_writable_above(const struct place *place)
 {
 	const struct place *above = NULL, *at = place->parent;
@@ -458,9 +459,10 @@ static void add_pin(struct planner *planner, const struct place *place, size_t l
 }
 
 /*
- * A command that may write around a place could rename a directory on the way to it, and then use
- * its name, or what a Landlock rule grants to its inode, elsewhere. A directory that contains a
- * mount can be renamed; one that is a mount cannot. Returns how many were marked.
+ * A command with write access around a place could rename a directory on the way to it, and then
+ * use its name, or the rights of a Landlock rule on its inode, elsewhere. The kernel lets a
+ * directory that contains a mount point be renamed, but not a mount point itself. Returns the
+ * number of directories marked.
  */
 static size_t pin_directories(struct planner *planner)
 {
@@ -473,7 +475,7 @@ static size_t pin_directories(struct planner *planner)
 
 		for (; at; at = strchr(at + 1, '/'), n++)
 			add_pin(planner, place, (size_t)(at - place->path));
-		/* A place with fewer rights is a mount already. */
+		/* A place with fewer rights is a mount point already. */
 		if (above && (place->rights & find_difference(place)) && !place_is_made(place)) {
 			add_pin(planner, place, strlen(place->path));
 			n++;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Hashes and keys of the artefact's tables, for its writer, its check and its evaluator
+ * Hashes and keys of the artefact's tables, shared by its writer, its check and its evaluator
  */
 
 #include <endian.h>
@@ -16,7 +16,7 @@
 
 void artefact_add_checksum(void *block, size_t n_bytes);
 
-/* The 128-bit product folded: each bit of the result depends on all bits of both. */
+/* Folds the 128-bit product: each bit of the result depends on all bits of both factors. */
 static inline uint64_t hash_fold(uint64_t a, uint64_t b)
 {
 	unsigned __int128 product = (unsigned __int128)a * b;
@@ -24,7 +24,7 @@ static inline uint64_t hash_fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Up to 8 bytes as one number, the first in its low bits. */
+/* Loads up to 8 bytes as one little-endian number. */
 static inline uint64_t hash_load(const void *bytes, size_t n_bytes)
 {
 	uint64_t word = 0;
@@ -33,7 +33,7 @@ static inline uint64_t hash_load(const void *bytes, size_t n_bytes)
 	return le64toh(word);
 }
 
-/* The first bytes of a text. */
+/* The first 8 bytes of a text, or all of a shorter one. */
 static inline uint64_t hash_head(const void *bytes, size_t n_bytes)
 {
 	return hash_load(bytes, n_bytes < 8 ? n_bytes : 8);
@@ -44,9 +44,9 @@ static inline uint64_t hash_head(const void *bytes, size_t n_bytes)
 #define HASH_SEED 0xa0761d6478bd642fu
 
 /*
- * The hash of a text folds its bytes in words of 8, then its last 16 bytes or fewer, filled up with
- * 0. The seed changes both factors, so that words that were chosen to collide with one seed do not
- * collide with another.
+ * The hash folds a text's bytes in words of 8, then its last 16 bytes or fewer, padded with 0. The
+ * seed changes both factors, so that an attacker's words that collide with one seed do not collide
+ * with another.
  */
 static inline uint64_t hash_begin(uint64_t seed)
 {
@@ -80,12 +80,12 @@ static inline uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t n_byt
 }
 
 /*
- * The key of a component: its text, or for one longer than 8 bytes, whose text must be compared as
- * well, its hash behind a byte that no text begins with. Never 0.
+ * The key of a component: its text; or if that is longer than 8 bytes, and so must be compared as
+ * well, its hash after a low byte that no text begins with. Never 0.
  */
 static inline uint64_t node_key(uint64_t hash, uint64_t head, size_t n_bytes)
 {
-	uint64_t is_long = -(uint64_t)(n_bytes > 8); /* all bits: no branch */
+	uint64_t is_long = -(uint64_t)(n_bytes > 8); /* all bits set or none: avoids a branch */
 
 	return head ^ ((head ^ (hash << 1 | 1) << 8) & is_long);
 }
@@ -95,13 +95,13 @@ static inline bool node_key_is_text(uint64_t key)
 	return key & 0xff;
 }
 
-/* A component's bit in the set that its parent has of its children. */
+/* A component's bit in its parent's set of children. */
 static inline uint64_t node_bit(uint64_t hash)
 {
 	return UINT64_C(1) << (hash >> 58);
 }
 
-/* The two places of a component in its parent's table. */
+/* The two candidate slots of a component in its parent's table. */
 static inline uint32_t node_place(uint64_t hash, uint32_t table_bits)
 {
 	return (uint32_t)hash & ((1u << table_bits) - 1);
@@ -125,7 +125,7 @@ static inline uint64_t hash_value(uint64_t seed, const struct artefact_value *ke
 			 hash_fold(key->bits[1] ^ seed, 0x8ebc6af09c88c6e3u) | 1);
 }
 
-/* Has the rule a constraint? */
+/* Does the rule have a constraint? */
 static inline bool artefact_rule_is_bound(const struct artefact_rule *rule)
 {
 	return rule->require_sandbox != ARTEFACT_NONE || rule->require_token != 0 ||

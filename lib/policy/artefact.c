@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The block seen from outside: its rows, its texts, and artefact_open(), which checks every number
- * that the evaluator follows
+ * Access to the block: its rows, its texts, and artefact_open(), which checks every number that the
+ * evaluator follows
  *
- * Beyond "inside its section" two things must hold, or a hostile block could overflow the
- * evaluator's scratch memory and multiply its work: at most one row leads to a node, and none to
- * the two roots, so the nodes that are live at one time are distinct; and the spans of one section
- * add up to no more than its length, so walking all of them is linear.
+ * Besides indices being inside their section, two things must hold, or a hostile block could
+ * overflow the evaluator's scratch memory and multiply its work: at most one row leads to a node,
+ * and none to the two roots, so the nodes live at one time are distinct; and the spans of one
+ * section add up to no more than its length, so walking all of them is linear.
  */
 
 #include "policy/artefact.h"
@@ -80,14 +80,14 @@ bool artefact_prefix_holds(const struct artefact_value *prefix, const uint64_t b
 struct check {
 	const struct artefact *artefact;
 	size_t n[N_SECTIONS];
-	uint64_t spanned[N_SECTIONS]; /* sum of the lengths of all spans of the section */
+	uint64_t spanned[N_SECTIONS]; /* total length of all spans in the section */
 	uint8_t *seen_node;
 	uint8_t *seen_fork;
 	uint8_t *seen_pattern;
 	const char *problem;
 };
 
-/* The first check that fails is reported. */
+/* Records a failed check; only the first one is reported. */
 static void must(struct check *check, bool condition, const char *problem)
 {
 	if (!condition && !check->problem)
@@ -117,7 +117,7 @@ static void check_optional_text(struct check *check, uint32_t text)
 		check_text(check, text);
 }
 
-/* A text whose length ends at a NUL. */
+/* Checks a text that has a length and a NUL after it. */
 static void check_counted_text(struct check *check, uint32_t text, uint32_t len)
 {
 	const char *bytes = artefact_rows(check->artefact, SECTION_BYTES);
@@ -161,7 +161,7 @@ static void check_rule(struct check *check, const struct artefact_rule *rule)
 	     "a rule has fewer exceptions than recorded");
 }
 
-/* A condition repeats parts of its rule, and a decision reads only the repetition. */
+/* A condition repeats fields of its rule, and a decision reads only the copy: compare them. */
 static void check_repeated(struct check *check, const struct artefact_condition *condition)
 {
 	const struct artefact_source *sources = artefact_rows(check->artefact, SECTION_SOURCES);
@@ -194,7 +194,7 @@ static void check_condition(struct check *check, const struct artefact_condition
 		     (condition->lists == ARTEFACT_NONE &&
 		      (check->problem || keys_of_lists(condition) == 0)),
 	     "a condition's lists are missing");
-	/* Only the walk over the trie compares paths. */
+	/* Paths are only compared during the walk over the trie. */
 	must(check, !(condition->keys >> MATCH_PATH & 1) || condition->primary == MATCH_PATH,
 	     "a condition with a path is not indexed by it");
 }
@@ -225,7 +225,7 @@ static void check_rules(struct check *check)
 		check_condition(check, &conditions[i]);
 }
 
-/* Rows that are the number of a row in another section. */
+/* Checks rows that are row numbers of another section. */
 static void check_numbers(struct check *check, enum artefact_section section, unsigned shift,
 			  enum artefact_section of)
 {
@@ -251,8 +251,8 @@ static void lead_to_optional_node(struct check *check, uint32_t node)
 		lead_to_node(check, node);
 }
 
-/* A node leads to every row of its table, also to empty ones. Stops at the first row that is not
- * its own, so that all tables together cost no more than the length of the section. */
+/* A node leads to every row of its table, even to empty ones. Stops at the first row that another
+ * table has already claimed, so that checking all tables is linear in the length of the section. */
 static void lead_to_table(struct check *check, const struct artefact_node *node)
 {
 	must(check, node->table_bits < 32, "a node's table is too large");
@@ -398,8 +398,8 @@ static void check_values(struct check *check)
 	check_table(check, SECTION_INDEX, n_used);
 }
 
-/* 0, with *@problem what is wrong with the rows (untouched: nothing); -ENOMEM. The header has been
- * checked. */
+/* 0, with *@problem set if the rows are malformed (else unchanged), or -ENOMEM. The header must
+ * have been checked. */
 static int check_all(const struct artefact *artefact, const char **problem)
 {
 	struct check check = { .artefact = artefact };
@@ -436,7 +436,7 @@ void artefact_add_checksum(void *block, size_t n_bytes)
 	digest_of((const uint8_t *)block + CHECKSUM_END, n_bytes - CHECKSUM_END, header->checksum);
 }
 
-/* NULL, or what is wrong with the header. */
+/* NULL, or the problem of the header. */
 static const char *judge_header(const struct artefact_header *header, size_t n_bytes)
 {
 	uint8_t checksum[DIGEST_SIZE];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Rules that another rule makes useless: an allow that a denial always outweighs, a repeated rule
+ * Rules made useless by another rule: an allow that a denial always overrides, a repeated rule
  *
- * A condition covers another one if it holds for every request for which the other one holds. That
- * is compared key by key: a key that the outer condition lacks always holds; a key that it has must
- * be in the inner condition, too, with values that all lie inside the outer one's values. The
- * answer "no" may be wrong (two globs that neither is a fixed path are not compared), "yes" never
- * is.
+ * A condition covers another one if it holds for every request for which the other one holds. The
+ * check compares key by key: a key that the outer condition lacks always holds; a key that it has
+ * must also be in the inner condition, with values that all lie inside the outer one's values. The
+ * answer "no" may be wrong (two globs neither of which is a fixed path are not compared), "yes"
+ * never is.
  */
 
 #include <errno.h>
@@ -51,7 +51,8 @@ bool check_path_covers(const struct match_value *outer, const struct match_value
 	    part.bare || !begins_with(&part, &whole))
 		return false;
 
-	/* May the inner glob match the outer glob's directory itself, or something below it? */
+	/* May the inner glob match the outer glob's directory itself, rather than something below
+	 * it? */
 	for (size_t i = whole.n_components; i < part.n_components; i++)
 		maybe_itself &= part.components[i].kind == GLOB_FLOAT;
 	maybe_itself &= !part.subtree || part.itself;
@@ -141,12 +142,12 @@ bool check_covers(const struct condition *outer, const struct condition *inner)
 }
 
 /*
- * The index: comparing every pair takes seconds at 10,000 rules
+ * The index: comparing all pairs takes seconds for 10,000 rules
  *
  * A rule that covers another one by its path has a value that names the same path or a directory
- * above it. So rules stand in a sorted table under the literal beginnings of their globs, and for
- * one rule only the directories of one of its paths are looked up. Hosts are looked up from their
- * last label on. Rules with neither a path nor a host are few and are always compared.
+ * above it. So a sorted table contains rules by the literal beginnings of their globs, and for a
+ * given rule only the directories of one of its paths are looked up. Hosts are looked up by their
+ * labels, the last one first. Rules with neither a path nor a host are few and are always compared.
  */
 
 struct check_entry {
@@ -156,7 +157,7 @@ struct check_entry {
 	const struct rule *rule;
 };
 
-/* Whole components in which nothing is a pattern: "src" of "src/x*". */
+/* The leading components without wildcards: "src" for "src/x*". */
 static struct check_entry path_entry(const struct match_value *value)
 {
 	const char *text = value->text;
@@ -245,7 +246,7 @@ void check_index_deinit(struct check_index *index)
 
 typedef bool fits_fn(const struct rule *rule, const struct rule *other);
 
-/* The first of @best and the fitting rules under one entry, in the order of the policy. */
+/* The first, in the order of the policy, of @best and the fitting rules under one entry. */
 static const struct rule *look_up(const struct check_index *index, const struct check_entry *wanted,
 				  const struct rule *rule, fits_fn *fits, const struct rule *best)
 {
@@ -306,7 +307,7 @@ static const struct rule *look_up_hosts(const struct check_index *index, const s
 	}
 }
 
-/* The first rule of the policy other than @rule that @fits. */
+/* The first rule of the policy, other than @rule, for which @fits holds. */
 static const struct rule *find_fitting(const struct check_index *index, const struct rule *rule,
 				       fits_fn *fits)
 {
@@ -330,7 +331,7 @@ static bool same_string(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Does @inner add to an answer only what @outer adds? */
+/* Does @inner contribute nothing to an answer beyond @outer? */
 static bool adds_nothing(const struct rule *inner, const struct rule *outer)
 {
 	const struct constraints *a = &inner->constraints, *b = &outer->constraints;
@@ -367,8 +368,8 @@ static void warn_shadowed(struct checker *checker, const struct rule *rule,
 }
 
 /*
- * Of two rules that say the same, only the later one is superfluous. The files of a layered policy
- * may repeat each other: each must say enough without the others.
+ * Of two equivalent rules only the later one is superfluous. Files of a layered policy may repeat
+ * each other, because each must be sufficient without the others.
  */
 static bool is_shadowed(const struct rule *rule, const struct rule *other)
 {

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The checker, for the three files that give its warnings
+ * The checker's state, shared by the files that produce its warnings
  */
 
 #include <stdbool.h>
@@ -21,9 +21,9 @@ struct check_index {
 struct check_readers {
 	char **paths;
 	size_t n_paths;
-	bool has_all;	   /* everything, or a pattern that no list of paths can say */
+	bool has_all;	   /* everything, or a pattern that cannot be listed as paths */
 	bool has_relative; /* a path below the project */
-	bool has_outside;  /* an absolute path at or above which the project may lie */
+	bool has_outside;  /* an absolute path that may contain the project */
 };
 
 struct checker {
@@ -31,58 +31,58 @@ struct checker {
 	struct check_index index;
 	struct check_readers readers;
 	enum net_mode net_mode;
-	struct policy_warning warning; /* the newest; it is reported when the next one begins */
+	struct policy_warning warning; /* the newest; reported when the next one begins */
 	bool has_warning;
 	int n_warnings;
 	void (*report)(const struct policy_warning *warning, void *userdata);
 	void *userdata;
 };
 
-/* Their codes are in check.c and sbx-policy(5). */
+/* Codes of the warnings are in check.c and sbx-policy(5). */
 enum check_kind {
 	CHECK_EMPTY_LIST,      /* an empty list, which never matches */
 	CHECK_ALWAYS_EXCEPTED, /* an exception that cancels the whole rule */
 	CHECK_NEVER,	       /* a rule that can never apply */
-	CHECK_PARTLY_NEVER,    /* a part of a rule that can never apply */
-	CHECK_DENIED,	       /* an allow that lies wholly under a deny */
+	CHECK_PARTLY_NEVER,    /* a rule of which a part can never apply */
+	CHECK_DENIED,	       /* an allow that a deny covers completely */
 	CHECK_SHADOWED,	       /* a rule that another one makes superfluous */
-	CHECK_GLUED_FLOAT,     /* '**' beside other characters, where it is only '*' */
+	CHECK_GLUED_FLOAT,     /* '**' next to other characters, where it means '*' */
 	CHECK_BROKER,	    /* a rule that the kernel alone cannot enforce: it needs the broker */
-	CHECK_SERVICE,	    /* a rule that only a tool which asks can enforce */
-	CHECK_EVERYTHING,   /* a rule that allows to write everywhere */
-	CHECK_PASS,	    /* a rule that changes no answer */
-	CHECK_LITERAL,	    /* a path with wildcards in it, which are literal */
+	CHECK_SERVICE,	    /* a rule that only a tool which asks the service can enforce */
+	CHECK_EVERYTHING,   /* a rule that allows writing everywhere */
+	CHECK_PASS,	    /* a rule that does not change any answer */
+	CHECK_LITERAL,	    /* a literal path that contains wildcard characters */
 	CHECK_CONSTRAINTS,  /* constraints of a rule that does not allow */
 	CHECK_DEFAULT,	    /* a default that the kernel alone cannot enforce */
 	CHECK_NOT_BELOW,    /* a deny that covers the directory but not its contents */
-	CHECK_HOME,	    /* a path that looks like a home directory and is not one */
-	CHECK_NETWORK,	    /* a network that this release does not have */
+	CHECK_HOME,	    /* a path that looks like a home directory, but is not expanded */
+	CHECK_NETWORK,	    /* a network mode that this release lacks */
 	CHECK_HOST_NETWORK, /* a rule that the network mode host or loopback does not enforce */
-	CHECK_UNREADABLE,   /* a program that may be executed and not be read */
-	CHECK_MOUNT,	    /* a mount that no sandbox can have */
-	CHECK_SETTING,	    /* a setting that no sandbox can have */
+	CHECK_UNREADABLE,   /* a program that may be executed, but not read */
+	CHECK_MOUNT,	    /* a mount that no sandbox can provide */
+	CHECK_SETTING,	    /* a setting that no sandbox can provide */
 	CHECK_PATH,	    /* a denial that neither a mount nor Landlock can enforce */
 	CHECK_NO_FILES,	    /* a policy that grants no files */
 };
 
-/* check.c: begins a warning; sbx_error_why() and sbx_error_fix() of &checker->warning.error follow.
- */
+/* check.c: begins a warning; add why and fix with sbx_error_why() and sbx_error_fix() on
+ * &checker->warning.error. */
 void check_warn(struct checker *checker, enum check_kind kind, struct policy_place place,
 		const char *format, ...) __attribute__((__format__(__printf__, 4, 5)));
 
-/* check-paths.c: warnings about the paths of one rule, about programs that it lets execute and no
- * rule lets read, and about mounts that no sandbox can have (-ENOMEM, or 0). */
+/* check-paths.c: warnings about the paths of one rule, about programs that it allows to execute but
+ * no rule allows to read, and about mounts and ports that no sandbox can provide (0 or -ENOMEM). */
 void check_paths(struct checker *checker, const struct rule *rule);
 void check_programs(struct checker *checker, const struct rule *rule);
 int check_mounts(struct checker *checker);
 int check_ports(struct checker *checker);
-/* @ret is to be freed, also after a failure. */
+/* The caller must deinit @ret, even after a failure. */
 int check_readers_make(const struct policy *policy, struct check_readers *ret);
 void check_readers_deinit(struct check_readers *readers);
 
 /*
- * check-cover.c: does @outer hold for every request for which @inner holds? False where that is not
- * certain. The caller compares their operations.
+ * check-cover.c: does @outer hold for every request for which @inner holds? False if that is
+ * uncertain. Does not compare operations.
  */
 bool check_covers(const struct condition *outer, const struct condition *inner);
 bool check_path_covers(const struct match_value *outer, const struct match_value *inner);
@@ -90,5 +90,5 @@ int check_index_make(const struct policy *policy, struct check_index *ret);
 void check_index_deinit(struct check_index *index);
 /* The first other rule of the policy that denies every request that @rule matches, or NULL. */
 const struct rule *check_find_denial(const struct check_index *index, const struct rule *rule);
-/* Warnings about @rule beside the other rules: it can never win, or adds nothing. */
+/* Warns if other rules make @rule useless: it can never win, or adds nothing. */
 void check_neighbours(struct checker *checker, const struct rule *rule);

@@ -3,9 +3,9 @@
 /*
  * Warnings about paths: those of one rule, programs that cannot be read, mounts
  *
- * A glob that denies "keys" leaves "keys/id" allowed: a directory's name is not its contents. An
- * allow with the same mistake makes a command fail, and the author of the policy sees it; a denial
- * fails silently. So directories without their contents are looked for in denials, in '!' globs and
+ * A glob that denies "keys" leaves "keys/id" allowed: it matches the directory's name, not its
+ * contents. In an allow this mistake makes a command fail, which the author notices; a denial fails
+ * silently. So the check looks for directories without their contents in denials, in '!' globs and
  * in the exceptions of allows.
  */
 
@@ -27,7 +27,7 @@
 #include "policy/model.h"
 #include "policy/view.h"
 
-/* Room for a value's text with a part of belows[] on both ends. */
+/* Room for a value's text with a row of belows[] around it. */
 #define VALUE_SIZE (GLOB_BYTES_MAX + 8)
 
 static void check_characters(struct checker *checker, const struct match_value *value)
@@ -48,7 +48,7 @@ static void check_characters(struct checker *checker, const struct match_value *
 	sbx_error_fix(&checker->warning.error, "write '/**/' for directories in between, or '*'");
 }
 
-/* "~/" is refused when the policy is loaded; "~name/" is a path like any other. */
+/* Loading refuses "~/"; "~name/" is an ordinary path. */
 static void check_home(struct checker *checker, const struct match_value *value)
 {
 	const char *text = value->text + match_value_excludes(value);
@@ -68,7 +68,7 @@ static void check_home(struct checker *checker, const struct match_value *value)
 		      "'./'");
 }
 
-/* Names of files, besides those that end in an extension. */
+/* Names of files that have no extension. */
 static const char *const file_names[] = {
 	".env",	       ".gitattributes", ".gitconfig", ".git-credentials", ".gitignore",
 	".gitmodules", ".pgpass",	 ".profile",   "authorized_keys",  "gshadow",
@@ -83,7 +83,8 @@ static bool ends_in(const struct glob_component *name, const char *end)
 	return name->len > len && strcmp(name->text + name->len - len, end) == 0;
 }
 
-/* Would most people take it for a file? ".npmrc", "Dockerfile", "package.json"; not "conf.d". */
+/* Does the name look like a file's, as ".npmrc", "Dockerfile" and "package.json" do, but "conf.d"
+ * does not? */
 static bool looks_like_file(const struct glob_component *name)
 {
 	const char *ending = strrchr(name->text, '.');
@@ -96,7 +97,7 @@ static bool looks_like_file(const struct glob_component *name)
 	return (ending && ends_in(name, "rc")) || ends_in(name, "file");
 }
 
-/* Does it match a name that a directory may have, and nothing below it? */
+/* Does the glob match a name that a directory may have, but nothing below it? */
 static bool is_directory_alone(const struct match_value *value, struct glob *glob)
 {
 	const struct glob_component *last;
@@ -108,7 +109,7 @@ static bool is_directory_alone(const struct match_value *value, struct glob *glo
 	return last->kind == GLOB_LITERAL && !looks_like_file(last);
 }
 
-/* Can one of the list's globs match something in the directory @inner, which is longer than it? */
+/* Can one of the list's globs match a path below @inner? */
 static bool may_reach_below(const struct match_list *list, const struct glob *inner)
 {
 	struct glob glob;
@@ -131,8 +132,8 @@ static bool may_reach_below(const struct match_list *list, const struct glob *in
 
 /*
  * The globs for everything below a path: "a/b/", or "a/b" and two stars. A bare name matches in
- * every directory, but "name" with a slash and two stars only below the project's root: that one
- * needs two stars before it as well.
+ * every directory, but "name" with a slash and two stars only below the project's root: it needs
+ * leading two stars as well.
  */
 static const struct below {
 	bool bare;
@@ -143,7 +144,7 @@ static const struct below {
 	{ true, "**/", "/**" }, { true, "**/", "/" },
 };
 
-/* @text has room for VALUE_SIZE. */
+/* @text must have room for VALUE_SIZE bytes. */
 static void write_below(const struct below *below, const struct match_value *value, char *text)
 {
 	(void)snprintf(text, VALUE_SIZE, "%s%s%s", below->before,
@@ -167,7 +168,7 @@ static bool has_value(const struct match_list *list, bool excluding, const char 
 	return false;
 }
 
-/* Does another rule deny all that @text matches? */
+/* Does another rule deny everything that @text matches? */
 static bool is_denied(const struct checker *checker, const struct rule *rule, const char *text)
 {
 	struct match_value below = { .text = text };
@@ -195,8 +196,8 @@ static bool is_completed(const struct checker *checker, const struct rule *rule,
 	return false;
 }
 
-/* Warns about values of @list that take rights away: all of a denial or an exception, or
- * (@excluding) those with '!'. @given: the paths from which they take. */
+/* Warns about values of @list that take rights away: all values of a denial or an exception, or
+ * (@excluding) only those with '!'. @given: the paths from which they take rights. */
 static void check_taken(struct checker *checker, const struct rule *rule,
 			const struct match_list *list, bool excluding,
 			const struct match_list *given)
@@ -265,22 +266,23 @@ void check_paths(struct checker *checker, const struct rule *rule)
 }
 
 /*
- * Programs that may be executed and not be read
+ * Programs that may be executed but not read
  *
- * execve() opens the program for reading and for execution, and Landlock checks both rights: where
- * a policy allows only exec, execve() fails with EACCES. The warning is given only where no rule,
- * mount or view of the dialect can make the path readable, wherever the project's root is and
- * whichever of /bin, /lib and the like are links on the host.
+ * execve() opens the program for reading and execution, and Landlock checks both rights: if a
+ * policy allows only exec, execve() fails with EACCES. The check warns only if no rule, mount or
+ * view of the dialect can make the path readable, wherever the project's root is and whichever of
+ * /bin, /lib and the like are symbolic links on the host.
  *
- * Readable paths are a sorted list, "/usr" or "./src"; the paths below a path follow it.
+ * Readable paths are in a sorted list, such as "/usr" or "./src", directly followed by the paths
+ * below them.
  */
 
-/* Directories of / that on a host with a merged /usr are links to those in /usr. */
+/* Top-level directories that are links into /usr on a host with a merged /usr. */
 static const char *const merged_directories[] = {
 	"bin", "sbin", "lib", "lib32", "lib64", "libx32"
 };
 
-/* The path that a value without patterns names; nothing where it cannot be parsed. */
+/* Adds the path that a value without patterns names; nothing if it cannot be parsed. */
 static void add_path(struct text *out, const struct match_value *value)
 {
 	struct glob glob;
@@ -298,7 +300,7 @@ static void add_path(struct text *out, const struct match_value *value)
 	}
 }
 
-/* No project's root lies in /usr or /etc: a path there is none of the project's. */
+/* A path in /usr or /etc is never in a project. */
 static bool is_of_system(const char *path)
 {
 	return path_is_at_or_below(path, "/usr") || path_is_at_or_below(path, "/etc");
@@ -345,7 +347,7 @@ static int add_readers(struct check_readers *readers, const struct rule *rule)
 	return 0;
 }
 
-/* Orders by components, so that the paths below a path follow it. */
+/* Orders by component, so that the paths below a path directly follow it. */
 static int compare_paths(const char *a, const char *b)
 {
 	while (*a == *b && *a != '\0') {
@@ -364,7 +366,7 @@ static int compare_rows(const void *a, const void *b)
 	return compare_paths(*(char *const *)a, *(char *const *)b);
 }
 
-/* Are there readable paths that no rule names, or is the command without Landlock? */
+/* Are some readable paths not named by rules, or does the command run without Landlock? */
 static bool is_readable_anyway(const struct policy *policy)
 {
 	const struct setting *nested = policy_get_setting(policy, "isolation.nested");
@@ -408,7 +410,7 @@ void check_readers_deinit(struct check_readers *readers)
 	*readers = (struct check_readers){ .n_paths = 0 };
 }
 
-/* The first path that does not come before @path. */
+/* The index of the first path that is not before @path. */
 static size_t find_reader(const struct check_readers *readers, const char *path)
 {
 	size_t low = 0, high = readers->n_paths;
@@ -424,7 +426,7 @@ static size_t find_reader(const struct check_readers *readers, const char *path)
 	return low;
 }
 
-/* Is a directory above @path readable? Cuts @path. */
+/* Is a directory above @path readable? Modifies @path. */
 static bool has_directory(const struct check_readers *readers, char *path)
 {
 	char *slash;
@@ -482,16 +484,16 @@ void check_programs(struct checker *checker, const struct rule *rule)
 }
 
 /*
- * Mounts that no sandbox can have: by their own entry, or because a rule denies their target
+ * Mounts that no sandbox can provide: because of their own entry, or because a rule denies their
+ * target
  *
- * A denial outweighs a mount, so the planner refuses a mount whose target a rule denies, on every
- * host. The check asks the planner's evaluator about the same composition in the worst case. Its
- * project has a name that no policy can contain, so that no rule about an absolute path matches in
- * it.
+ * A denial overrides a mount, so the planner refuses, on every host, a mount whose target a rule
+ * denies. The check asks the planner's evaluator with the same worst-case composition. Its project
+ * has a name that no policy can contain, so that no rule about an absolute path matches in it.
  */
 
 #define NO_PROJECT "/\x01"
-/* A name that no policy has. */
+/* A name that no policy can contain. */
 #define NAME_BELOW "\x01"
 
 struct judge {
@@ -531,7 +533,7 @@ static int judge_open(const struct policy *policy, struct judge *judge)
 	return policy_engine_new(&judge->artefact, &judge->engine);
 }
 
-/* The rule of the policy that denies @request, or NULL. */
+/* The policy's rule that denies @request, or NULL. */
 static const struct rule *denying_rule(const struct judge *judge, size_t n_rules,
 				       const struct policy_request *request)
 {
@@ -544,7 +546,7 @@ static const struct rule *denying_rule(const struct judge *judge, size_t n_rules
 		       : NULL;
 }
 
-/* The rule of the policy that denies one of @operations at @path, or NULL. */
+/* The policy's rule that denies one of @operations at @path, or NULL. */
 static const struct rule *find_denial(const struct judge *judge, size_t n_rules, const char *path,
 				      uint64_t operations)
 {
@@ -581,7 +583,7 @@ static void say_denial(struct checker *checker, const struct rule *rule)
 		      checker->policy->sources[rule->place.source].name, rule->place.at.line);
 }
 
-/* A mount is denied by the name inside or by the one outside. */
+/* A rule can deny a mount by its target or by its source. */
 static int check_denied(struct checker *checker, const struct policy_mount *mount,
 			struct judge *judge)
 {
@@ -599,7 +601,7 @@ static int check_denied(struct checker *checker, const struct policy_mount *moun
 	rule = find_denial(judge, n_rules, inside, operations);
 	if (!rule)
 		rule = find_denial(judge, n_rules, outside, operations);
-	/* The source of a bind mount may be a file, which has nothing below it. */
+	/* The source of a bind mount may be a file, with nothing below it. */
 	if (!rule && (mount->mode == MOUNT_TMPFS || mount->mode == MOUNT_OVERLAY))
 		rule = find_denial(judge, n_rules, below, operations);
 	if (!rule)
@@ -610,11 +612,11 @@ static int check_denied(struct checker *checker, const struct policy_mount *moun
 	return 0;
 }
 
-/* A port of "net.loopback" that a rule denies. */
+/* Warns about a port of "net.loopback" that a rule denies. */
 static void check_port(struct checker *checker, const struct judge *judge,
 		       const struct setting *setting, const char *operation)
 {
-	/* As decide_ports() of lib/plan asks. */
+	/* The same hosts as in decide_ports() of lib/plan. */
 	static const char *const hosts[] = { "127.0.0.1", "localhost" };
 	const struct rule *rule = NULL;
 
@@ -668,7 +670,7 @@ int check_mounts(struct checker *checker)
 
 	for (size_t i = 0; policy_get_mount(checker->policy, i, &mount); i++) {
 		const char *fix = "", *why = mount_refusal(checker->policy, i, &fix);
-		/* On a host without its source, an optional mount is left out. */
+		/* On a host that lacks its source, an optional mount is skipped. */
 		bool may_be_missing = mount.is_optional && mount.mode != MOUNT_TMPFS;
 
 		if (why) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Warnings: their codes, those of one rule alone, and the order in which a policy is
- * looked through
+ * Warnings: their codes, the checks of a single rule, and the order of all checks
  *
- * A warning is given only where it is certain: after one without reason, a reader skips the next.
+ * The check warns only about certain mistakes: after a false warning, readers ignore the next one.
  */
 
 #include <errno.h>
@@ -59,7 +58,7 @@ void check_warn(struct checker *checker, enum check_kind kind, struct policy_pla
 	checker->n_warnings++;
 }
 
-/* The argument that an operation must have for a key to hold. */
+/* The argument that an operation must have for a condition's key to match. */
 static const struct {
 	enum match_key key;
 	enum operation_argument argument;
@@ -69,7 +68,7 @@ static const struct {
 	{ MATCH_PROTO, ARGUMENT_HOST },
 };
 
-/* The first key of @condition that cannot hold for @operation, or N_MATCH_KEYS. */
+/* The first key of @condition that cannot match @operation, or N_MATCH_KEYS. */
 static enum match_key find_misfit(const struct condition *condition,
 				  const struct operation *operation)
 {
@@ -83,7 +82,7 @@ static enum match_key find_misfit(const struct condition *condition,
 struct fit {
 	unsigned n_fitting;
 	enum match_key misfit; /* of the first operation that does not fit */
-	const char *operation; /* its name, or NULL */
+	const char *operation; /* that operation's name, or NULL */
 };
 
 static struct fit fit_of(const struct condition *condition, uint64_t operations)
@@ -137,7 +136,7 @@ static void check_only_excluding(struct checker *checker, const struct match_lis
 		      "add a glob for the paths to include, such as \"**\"");
 }
 
-/* Does a glob with '!' take @value out again? */
+/* Does a '!' glob exclude all that @value matches? */
 static bool is_taken_out(const struct match_list *list, const struct match_value *value)
 {
 	for (size_t i = 0; i < list->n_values; i++) {
@@ -286,7 +285,7 @@ static void check_rule(struct checker *checker, const struct rule *rule)
 	check_everything(checker, rule);
 }
 
-/* A group of network_whitelist without hosts makes no rule, so it is looked for in the text. */
+/* A network_whitelist group without hosts makes no rule, so it is looked for in the text. */
 static void check_group(struct checker *checker, unsigned source, const struct tree_node *group)
 {
 	const struct policy_place place = { .source = source, .at = group->place };
@@ -319,7 +318,7 @@ static void check_groups(struct checker *checker)
 	}
 }
 
-/* Rules and settings that no layer enforces as written: the answers of enforcement.c. */
+/* Rules and settings that no layer enforces as written, as enforcement.c finds them. */
 static const enum check_kind kind_of_problem[N_PROBLEMS] = {
 	[PROBLEM_ACTION] = CHECK_BROKER,
 	[PROBLEM_PATTERN] = CHECK_BROKER,
@@ -357,15 +356,15 @@ static void check_enforcement(struct checker *checker, const struct rule *rule)
 	struct rule_enforcement network =
 		rule_net_enforcement(checker->policy, rule, checker->net_mode);
 
-	/* The rule may be narrowed for files and refused for the network: report the refusal. */
+	/* If the rule is narrowed for files and refused for the network, report the refusal. */
 	if (network.state > enforcement.state && network.problem != PROBLEM_IMPLIED_PROXY)
 		enforcement = network;
-	/* check_network() reports the missing proxy, once for all rules. */
+	/* check_network() reports a missing proxy once for all rules. */
 	if (enforcement.state != ENFORCEMENT_HELD && enforcement.problem != PROBLEM_IMPLIED_PROXY)
 		warn_of(checker, kind_of_problem[enforcement.problem], &enforcement);
 }
 
-/* No program can be executed then. */
+/* Without readable files no program can be executed. */
 static void check_files(struct checker *checker)
 {
 	const struct policy_place place = { .at = { 1, 1 } };
@@ -404,7 +403,7 @@ static void check_settings(struct checker *checker)
 
 	if (enforcement.state != ENFORCEMENT_HELD)
 		warn_of(checker, kind_of_problem[enforcement.problem], &enforcement);
-	/* A command in the host's network namespace has no loopback of its own. */
+	/* A command in the host's network namespace has no separate loopback. */
 	enforcement = ports_enforcement(checker->policy);
 	if (checker->net_mode != NET_HOST && enforcement.state != ENFORCEMENT_HELD)
 		warn_of(checker, kind_of_problem[enforcement.problem], &enforcement);
@@ -434,7 +433,7 @@ int policy_check(const struct policy *policy,
 	check_network(&checker);
 	check_settings(&checker);
 	r = check_mounts(&checker);
-	/* A command in the host's network namespace has no loopback of its own. */
+	/* A command in the host's network namespace has no separate loopback. */
 	if (r == 0 && checker.net_mode != NET_HOST)
 		r = check_ports(&checker);
 	if (r < 0)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Probable mistakes of a policy that loads: rules that cannot apply, that mean less than they seem
+ * Probable mistakes in a policy that loads: rules that cannot apply, that mean less than they seem
  * to, or that the kernel cannot enforce
  */
 
@@ -12,15 +12,16 @@
 
 struct artefact;
 
-/* A warning's code stays the same from release to release; sbx-policy(5) lists them. */
+/* Codes stay the same from release to release; sbx-policy(5) lists them. */
 struct policy_warning {
 	const char *code; /* "W01" */
 	struct policy_place place;
-	struct sbx_error error; /* level warn: what, why, fix */
-	bool is_refused;	/* sbx-spawn of this version starts nothing under the policy */
+	struct sbx_error error; /* of level warn, with what, why and fix */
+	bool is_refused;	/* sbx-spawn of this version refuses to start under the policy */
 };
 
-/* Hands each warning to @report, in the order of the files. Returns how many, or negative errno. */
+/* Passes each warning to @report, in the order of the files. Returns their number, or negative
+ * errno. */
 int policy_check(const struct policy *policy,
 		 void (*report)(const struct policy_warning *warning, void *userdata),
 		 void *userdata);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The differences between two policies, rule by rule; and their answers to recorded requests
+ * The differences between two policies, rule by rule, and between their answers to recorded
+ * requests
  *
- * Rules are joined by name: both lists are sorted and walked together. A rule at another place that
- * means the same is named as moved and is no difference, because order has no meaning. Two parts of
- * a rule mean the same exactly when their texts are equal: the values of a list, and the exceptions
- * of a rule, are sorted for that.
+ * Rules are joined by name: both lists are sorted and walked together. A rule that has only moved
+ * is reported as moved and is not a difference, because order has no meaning. Two parts of a rule
+ * mean the same exactly if their texts are equal: for that, the values of a list and the exceptions
+ * of a rule are sorted.
  */
 
 #include "policy/compare.h"
@@ -23,7 +24,7 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Takes over the @n texts. */
+/* Adds the @n texts sorted and without duplicates, and frees them. */
 static void add_sorted(struct text *out, char **texts, size_t n)
 {
 	bool is_whole = true;
@@ -149,7 +150,7 @@ static void add_reason(struct text *out, const struct rule *rule)
 }
 
 static const struct rule_part {
-	const char *name; /* NULL ends the table */
+	const char *name; /* NULL terminates the table */
 	void (*add)(struct text *out, const struct rule *rule);
 } parts[] = {
 	{ "action", add_action },	    { "match", add_match },   { "except", add_except },
@@ -162,11 +163,11 @@ struct comparison {
 	struct text *out;
 	bool as_json;
 	size_t n_differences;
-	/* For each rule of before, its row in after, or SIZE_MAX. */
+	/* For each rule of before, its index in after, or SIZE_MAX. */
 	size_t *partners;
 };
 
-/* One line; a text that it does not have is NULL. */
+/* One line of output; unused texts are NULL. */
 struct change {
 	const char *sign; /* "+", "-", "~", "=" */
 	const char *verb; /* "added" */
@@ -174,7 +175,7 @@ struct change {
 	const char *name;
 	const char *file;
 	unsigned line;
-	const char *part; /* of a rule */
+	const char *part; /* the part of a rule */
 	const char *before;
 	const char *after;
 };
@@ -298,7 +299,7 @@ static int compare_names(const void *a, const void *b)
 	const struct rule *other = *(const struct rule *const *)b;
 	int order = strcmp(one->name, other->name);
 
-	/* Equal names (two files may have chosen the same) stay in the order of the files. */
+	/* Equal names (of different files) stay in the order of the files. */
 	return order != 0 ? order : (one > other) - (one < other);
 }
 
@@ -315,7 +316,7 @@ static const struct rule **sorted(const struct policy *policy)
 	return rules;
 }
 
-/* Fills the partners of the rules of before, and @is_new for the rules of after. */
+/* Fills the partners of the old rules, and @is_new for the new ones. */
 static int join(struct comparison *comparison, bool *is_new)
 {
 	_cleanup_free_ const struct rule **olds = sorted(comparison->before);
@@ -375,7 +376,7 @@ static void compare_all_rules(struct comparison *comparison)
 			report_rule(comparison, &after->rules[i], true);
 }
 
-/* A default, setting or extension with a text on each side; NULL: that side does not have it. */
+/* Reports a default, setting or extension by its text on each side; NULL: absent on that side. */
 static void report_texts(struct comparison *comparison, const char *kind, const char *name,
 			 const char *before, const char *after)
 {
@@ -408,7 +409,7 @@ static void compare_defaults(struct comparison *comparison)
 	}
 }
 
-/* "1GiB" and "1024MiB" are the same. */
+/* Compares the values: "1GiB" equals "1024MiB". */
 static bool is_same_setting(const struct setting *one, const struct setting *other)
 {
 	return one->number == other->number &&
@@ -458,7 +459,7 @@ static void compare_extensions(struct comparison *comparison, const struct polic
 		_cleanup_free_ char *is = words_of(comparison->after, name);
 
 		if (policy == comparison->after && was)
-			continue; /* reported for the policy before */
+			continue; /* reported with the policy before */
 		if (!was || !is || strcmp(was, is) != 0)
 			report_texts(comparison, "extension", name, was, is);
 	}
@@ -481,7 +482,7 @@ size_t policy_compare(const struct policy *before, const struct policy *after, s
 
 /* ---- recorded requests ---- */
 
-/* Is the answer a yes, even with a warning? */
+/* Is the request allowed, even with a warning? */
 static bool is_allowed(enum policy_action verdict)
 {
 	return decision_status(verdict) == 0;
@@ -494,7 +495,8 @@ static enum change_kind kind_of(enum policy_action before, enum policy_action af
 	return is_allowed(before) ? CHANGE_BREAKING : CHANGE_WIDENS;
 }
 
-/* Has the log cut a secret out of the member @name? The scanner is at the value of "commitment". */
+/* Has the log cut a secret out of the member @name? The scanner must be at the value of
+ * "commitment". */
 static bool is_cut(struct json_scanner scanner, const char *name)
 {
 	struct json_item item;
@@ -511,9 +513,9 @@ static bool is_cut(struct json_scanner scanner, const char *name)
 }
 
 /*
- * The value of "input" in a recorded decision, else the whole line. A line with two of them does
- * not tell which one was judged: it is no record of sbx-policy. A request from which the log cut a
- * secret is another request.
+ * Finds the value of "input" in a recorded decision; otherwise takes the whole line. A line with
+ * two of them is ambiguous about which one was judged: sbx-policy did not write it. A request from
+ * which the log cut a secret is a different request.
  */
 static int find_input(const char **bytes, size_t *n_bytes)
 {

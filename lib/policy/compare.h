@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Two policies: the differences in meaning, and the answers of each to recorded requests
+ * Two policies compared: the differences in meaning, and their answers to recorded requests
  */
 
 #include <stddef.h>
@@ -19,8 +19,8 @@ enum change_kind {
 	CHANGE_OTHER,	 /* deny ↔ review, allow ↔ warn */
 };
 
-/* Rules by name: added, removed, changed (which part), moved only. One line each in @out; returns
- * the number of differences. */
+/* Compares rules by name: added, removed, changed (and which part), or only moved. Adds a line for
+ * each to @out; returns the number of differences. */
 size_t policy_compare(const struct policy *before, const struct policy *after, struct text *out,
 		      int as_json);
 
@@ -31,13 +31,14 @@ struct replay {
 	size_t n_changed;
 	size_t n_breaking;
 	size_t n_widening;
-	size_t n_unreadable; /* lines without a complete decision input */
+	size_t n_unreadable; /* lines without a complete request */
 };
 
-/* One changed answer; @kind says how. Valid during the call only. */
+/* Called for a changed answer; @kind says how it changed. The arguments are valid during the call
+ * only. */
 typedef void replay_fn(const struct request_buffer *request, const struct policy_decision *before,
 		       const struct policy_decision *after, enum change_kind kind, void *userdata);
 
-/* One line of a record: a bare request or an object whose "input" is one. */
+/* Replays one line of a record: a bare request or an object whose "input" is one. */
 void replay_line(struct replay *replay, const void *bytes, size_t n_bytes,
 		 struct request_buffer *buffer, replay_fn *changed, void *userdata);

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * The artefact while it is built: growing rows, found again by hash
+ * The artefact under construction: growing rows, found again by hash
  *
- * Words and texts are numbers in the order of their first use; compile-write.c turns them into
- * slots and offsets.
+ * Words and texts are numbered in the order of their first use; compile-write.c turns the numbers
+ * into slots and offsets.
  */
 
 #include <stdbool.h>
@@ -22,11 +22,12 @@ struct rows {
 	size_t size;
 };
 
-/* Adds @n zeroed rows and returns the first, or NULL; earlier pointers into the rows are stale. */
+/* Adds @n zeroed rows and returns the first, or NULL; invalidates earlier pointers into the
+ * rows. */
 void *rows_add(struct rows *rows, size_t row_size, size_t n);
 void rows_deinit(struct rows *rows);
 
-/* A hash table of row numbers; the rows are elsewhere. */
+/* A hash table of row numbers; the rows are stored elsewhere. */
 struct finder {
 	struct finder_slot *slots;
 	size_t n_slots;
@@ -34,8 +35,8 @@ struct finder {
 };
 typedef bool finder_equal(const void *rows, uint32_t row, const void *key);
 
-/* The place of the number of @key's row. Where it has ARTEFACT_NONE, there is no such row yet, and
- * the caller must write a number there. NULL: no memory. */
+/* The slot with the number of @key's row. If it contains ARTEFACT_NONE, there is no such row yet,
+ * and the caller must store its number there. NULL: out of memory. */
 uint32_t *finder_find(struct finder *finder, uint64_t hash, finder_equal *equal, const void *rows,
 		      const void *key);
 
@@ -45,7 +46,7 @@ struct interned {
 	uint32_t len;
 };
 
-/* Equal texts get the same number, from 0. */
+/* Numbers texts from 0; equal texts get the same number. */
 struct interner {
 	struct rows words; /* struct interned */
 	struct rows bytes;
@@ -63,17 +64,17 @@ enum build_via {
 };
 
 struct build_node {
-	uint32_t parent; /* always an earlier row */
+	uint32_t parent; /* always a row before this one */
 	enum build_via via;
 	uint32_t star;
 	uint32_t floating;
 	uint32_t first_pattern;
 	uint32_t last_pattern;
-	uint32_t pattern_cost;		 /* steps that its patterns take for one component */
-	const struct match_value *value; /* the glob that made it */
+	uint32_t pattern_cost;		 /* steps to match one component against all its patterns */
+	const struct match_value *value; /* the glob that created it */
 };
 
-/* A child behind a text's number, which has LINK_PATTERN where it is a pattern. */
+/* The child of a node for a text's number; LINK_PATTERN is set in the label of a pattern. */
 #define LINK_PATTERN 0x80000000u
 struct build_link {
 	uint32_t node;
@@ -81,7 +82,7 @@ struct build_link {
 	uint32_t to;
 };
 
-/* A posting of a node or an index entry, or a plain condition of an operation, to be written. */
+/* A posting of a node or an index entry, or a plain condition of an operation. */
 struct build_pair {
 	uint32_t owner;
 	uint32_t posting;
@@ -90,8 +91,8 @@ struct build_pair {
 struct builder {
 	const struct policy *policy;
 	struct artefact_header header;
-	struct interner words; /* looked up for each request */
-	struct interner texts; /* only read */
+	struct interner words; /* texts that are looked up for each request */
+	struct interner texts; /* texts that are only read */
 	struct rows sources;
 	struct rows rules;
 	struct rows conditions;
@@ -108,19 +109,19 @@ struct builder {
 	struct rows below;
 	struct rows found;
 	struct rows plain;
-	struct glob glob; /* the one that trie_add() adds: too big for a stack frame */
+	struct glob glob; /* the glob that trie_add() inserts: too large for the stack */
 };
 
-/* A pair for @rows. */
+/* Adds a pair to @rows. */
 int builder_add_pair(struct rows *rows, uint32_t owner, uint32_t posting);
-/* Puts "NAME:LINE:COLUMN: " before what @err says. Returns its code. */
+/* Prepends "NAME:LINE:COLUMN: " to the error. Returns its code. */
 int builder_place(const struct builder *builder, struct policy_place place, struct sbx_error *err);
 
-/* The condition that a value belongs to. */
+/* The condition to which a value belongs. */
 struct build_condition {
 	uint32_t row;
 	uint64_t operations;
-	enum policy_action action; /* of its rule */
+	enum policy_action action; /* its rule's action */
 	bool is_exception;
 };
 
@@ -128,12 +129,12 @@ struct build_condition {
 int trie_init(struct builder *builder);
 int trie_add(struct builder *builder, const struct build_condition *condition,
 	     const struct match_value *value, struct sbx_error *err);
-/* The greatest cost of the trie for any path. trie_check_bounds() refuses one over COMPILE_LIVE_*.
- */
+/* The maximum cost of the trie for any path. trie_check_bounds() refuses a cost above
+ * COMPILE_LIVE_*. */
 struct compile_cost;
 int trie_measure(const struct builder *builder, struct compile_cost *ret);
 int trie_check_bounds(const struct builder *builder, struct sbx_error *err);
 
-/* compile-write.c: lays the block out. *@ret_block is freed by the caller. */
+/* compile-write.c: lays out the block. The caller frees *@ret_block. */
 int artefact_write(struct builder *builder, void **ret_block, size_t *ret_n_bytes,
 		   struct sbx_error *err);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Globs → one trie over path components, and the bound of its cost
+ * Globs → one trie over path components, and an upper bound of its cost
  *
- * Globs with the same first components share their nodes. A child behind a literal component or a
- * pattern is found through one hash table for the whole trie; the children behind "*" and "**" are
- * fields of the node. A glob is posted in the node where it ends: for the node itself, for
- * everything below, or both.
+ * Globs with the same leading components share nodes. One hash table for the whole trie finds a
+ * child by its literal component or pattern; children for "*" and "**" are fields of the node. A
+ * glob is posted at the node where it ends: for the node itself, for everything below, or for both.
  */
 
 #include "policy/compile-internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +46,7 @@ static int add_node(struct builder *builder, uint32_t parent, enum build_via via
 		.value = value,
 	};
 	*ret = (uint32_t)(builder->nodes.n - 1);
+	assert(via == VIA_ROOT || parent < *ret);
 	return 0;
 }
 
@@ -57,14 +58,14 @@ int trie_init(struct builder *builder)
 	return r < 0 ? r : add_node(builder, ARTEFACT_NONE, VIA_ROOT, NULL, &project);
 }
 
-/* "*" and then only bytes that stand for themselves. */
+/* Is it "*" followed by literal bytes only? */
 static bool is_suffix(const struct glob_component *component)
 {
 	return component->text[0] == '*' && component->len > 1 &&
 	       strcspn(component->text + 1, "*?[\\") == component->len - 1;
 }
 
-/* Appends a pattern to its node's chain, so that every chain ascends. */
+/* Appends a pattern to its node's chain, so that rows ascend along every chain. */
 static int add_pattern(struct builder *builder, uint32_t node,
 		       const struct glob_component *component, uint32_t text, uint32_t to)
 {
@@ -99,7 +100,7 @@ static bool link_equal(const void *rows, uint32_t row, const void *key)
 	return link[row].node == wanted->node && link[row].label == wanted->label;
 }
 
-/* The child behind a text, made if it is not there yet. */
+/* Returns the child for a component's text; creates it if necessary. */
 static int follow_text(struct builder *builder, uint32_t node,
 		       const struct glob_component *component, const struct match_value *value,
 		       uint32_t *ret)
@@ -137,7 +138,7 @@ static int follow_text(struct builder *builder, uint32_t node,
 	return 0;
 }
 
-/* The child behind "*" or "**". */
+/* Returns the child for "*" or "**"; creates it if necessary. */
 static int follow_star(struct builder *builder, uint32_t node, enum build_via via,
 		       const struct match_value *value, uint32_t *ret)
 {
@@ -174,7 +175,7 @@ static int follow(struct builder *builder, const struct glob_component *componen
 	return follow_text(builder, *node, component, value, node);
 }
 
-/* Inserts builder->glob from @node on and posts it at its end. */
+/* Inserts builder->glob below @node and posts it at its end. */
 static int insert(struct builder *builder, uint32_t node, const struct match_value *value,
 		  uint32_t posting)
 {
@@ -189,8 +190,8 @@ static int insert(struct builder *builder, uint32_t node, const struct match_val
 }
 
 /*
- * The command can give a file any name, so a name may take the right to execute away but must not
- * give it. An exception and a '!' each turn that around.
+ * The command can give a file any name, so a bare name may remove the right to execute, but must
+ * not grant it. An exception and a '!' each invert that.
  */
 static bool gives_by_name(const struct build_condition *condition, const struct glob *glob)
 {
@@ -214,7 +215,7 @@ static int refuse_name(const struct builder *builder, const struct match_value *
 	return -EINVAL;
 }
 
-/* Inserts a bare name in a condition about exec: it matches in any directory of the system. */
+/* Inserts a bare name in a condition about exec: it matches in any directory. */
 static int insert_program(struct builder *builder, const struct match_value *value,
 			  uint32_t posting)
 {
@@ -258,31 +259,32 @@ int trie_add(struct builder *builder, const struct build_condition *condition,
  *
  * A node that is entered once is live for one component. Then it hands over to its children: to one
  * literal child at most, since a component is one text, but to "*" and to every pattern at once. So
- * with the children's costs c, entering a node once costs at one time no more than
+ * with the children's costs c, entering a node once costs at any one time no more than
  *
- *	once(n) = max(own(n), max c(literals) + c(star) + sum c(patterns)) + within(float)
+ *  once(n) = max(own(n), max c(literals) + c(star) + sum c(patterns)) + within(float)
  *
  * Below "**" a node can be entered at every component, so all nodes there may be live together,
- *with one exception: of the nodes that are connected by literal edges and lie equally deep below
- *the same wildcard, only one can be live, because they are different texts of the same last
- *components. within() therefore adds, for every wildcard node of the subtree, the dearest node of
- *each level of the literal tree on it. A float stays live, so floats are counted all.
+ * with one exception: of the nodes that are connected by literal edges and equally deep below the
+ * same wildcard, only one can be live, because they are different texts of the same last
+ * components. within() therefore adds, for every wildcard node of the subtree, the most expensive
+ * node of each level of the literal tree on it. A float stays live, so all floats are counted.
  *
- * Children have greater rows than their parents, so one pass backwards sees every child first.
+ * Children have greater row numbers than their parents, so one backward pass sees all children
+ * first.
  */
 
-/* One of the two sums; all arrays are by node. */
+/* One of the two measures; all arrays are indexed by node. */
 struct measure {
 	const uint64_t *own;  /* while the node is live */
-	const uint64_t *part; /* what it adds to within() */
+	const uint64_t *part; /* its contribution to within() */
 	uint64_t total;
-	uint32_t worst; /* a node with a large part of the total */
+	uint32_t worst; /* a node that contributes a large part of the total */
 };
 
-/* The running sums of one node. */
+/* The intermediate sums of one node. */
 struct sums {
-	uint64_t literal; /* max */
-	uint64_t wild;	  /* sum */
+	uint64_t literal; /* a maximum */
+	uint64_t wild;	  /* a sum */
 	uint64_t floating;
 	uint64_t within;
 	uint64_t best;
@@ -340,8 +342,8 @@ static int measure(const struct builder *builder, struct measure *measure)
 }
 
 /*
- * For every wildcard node, the sum over the levels of the literal tree on it of the dearest node
- * there. The levels of all trees together are no more than the nodes.
+ * Computes, for every wildcard node, the sum over the levels of the literal tree on it of the most
+ * expensive node. All trees together have no more levels than nodes.
  */
 static int add_levels(const struct builder *builder, const uint64_t *own, uint64_t *part)
 {
@@ -392,7 +394,7 @@ static int refuse(const struct builder *builder, const struct measure *measure, 
 	return -E2BIG;
 }
 
-/* Both measures of the whole trie. */
+/* Computes both measures of the whole trie. */
 static int measure_both(const struct builder *builder, struct measure *floats,
 			struct measure *steps)
 {

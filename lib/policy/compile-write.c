@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Rows → block: the hash tables and the trie are laid out, postings are gathered by their owners,
- * numbers of words and texts become slots and offsets, and all sections are copied behind the
- * header
+ * Rows → block: lays out the hash tables and the trie, groups postings by owner, turns numbers of
+ * words and texts into slots and offsets, and copies all sections after the header
  */
 
 #include <errno.h>
@@ -17,13 +16,13 @@
 #include "policy/compile-internal.h"
 #include "policy/model.h"
 
-/* Every section begins at a multiple of it, so that a row that fits into one lies in one. */
+/* Sections are aligned to it, so that a row that fits into one cache line does not cross two. */
 #define CACHE_LINE 64
 
-/* The block's sections while they are written. */
+/* The block's sections under construction. */
 struct writer {
 	struct builder *builder;
-	struct rows made[N_SECTIONS]; /* those that are not the builder's */
+	struct rows made[N_SECTIONS]; /* those that are not the builder's rows */
 	uint32_t *word_slots;
 	uint32_t *entry_slots;
 };
@@ -42,8 +41,8 @@ static void *writer_make(struct writer *writer, enum artefact_section section, s
 	return rows_add(&writer->made[section], artefact_row_size(section), n);
 }
 
-/* The offset of a text in SECTION_BYTES; NONE stays NONE. Words come first: every decision reads
- * them, so they lie close together. */
+/* The offset of a text in SECTION_BYTES; NONE stays NONE. Words are stored first: every decision
+ * reads them, so they should share cache lines. */
 static uint32_t writer_text_offset(const struct writer *writer, uint32_t text)
 {
 	const struct interned *texts = writer->builder->texts.words.data;
@@ -54,8 +53,8 @@ static uint32_t writer_text_offset(const struct writer *writer, uint32_t text)
 }
 
 /*
- * Moves pairs into SECTION_POSTINGS (or SECTION_PLAIN), gathered by owner in the order in which
- * they came. The span of owner i, at @spans + i * @stride, has zeros before.
+ * Moves pairs into SECTION_POSTINGS (or SECTION_PLAIN), grouped by owner, otherwise in their order.
+ * The span of owner i is at @spans + i * @stride and must be zeroed.
  */
 static int writer_gather(struct writer *writer, enum artefact_section section,
 			 const struct rows *pairs, struct artefact_span *spans, size_t n_spans,
@@ -89,9 +88,9 @@ static int writer_gather(struct writer *writer, enum artefact_section section,
  * Open-addressed tables with a bound on every probe
  *
  * The author of a policy chooses its words, so an attacker could choose words that all hash to one
- * slot. table_place() therefore tries the seeds 0, 1, 2 and so on until no key lies further behind
- * its slot than ARTEFACT_PROBES_MAX, and doubles a table for which no seed does. It uses no random
- * numbers: the same keys give the same table.
+ * slot. table_place() therefore tries the seeds 0, 1, 2 and so on until no key is further than
+ * ARTEFACT_PROBES_MAX from its slot, and doubles the table if no seed achieves that. It uses no
+ * random numbers: the same keys give the same table.
  */
 
 #define TABLE_SEEDS_MAX 8
@@ -99,7 +98,7 @@ static int writer_gather(struct writer *writer, enum artefact_section section,
 
 typedef uint64_t table_hash(const void *keys, size_t i, uint64_t seed);
 
-/* False where a key lies too far away. */
+/* False if a key would be too far from its slot. */
 static bool try_seed(table_hash *hash, const void *keys, size_t n, uint64_t seed, uint8_t *used,
 		     size_t size, uint32_t *slots)
 {
@@ -120,7 +119,7 @@ static bool try_seed(table_hash *hash, const void *keys, size_t n, uint64_t seed
 }
 
 /* Places @n keys in a table of *@ret_size slots. *@ret_slots, which the caller frees, has the slot
- * of each. */
+ * of each key. */
 static int table_place(table_hash *hash, const void *keys, size_t n, uint64_t *ret_seed,
 		       uint32_t **ret_slots, size_t *ret_size)
 {
@@ -149,31 +148,31 @@ static int table_place(table_hash *hash, const void *keys, size_t n, uint64_t *r
 }
 
 /*
- * The trie → rows: every node gets a place in its parent's table
+ * The trie → rows: every node is placed in its parent's table
  *
- * A table is as long as its children need, so the children of one directory lie together; the nodes
- * of one glob were made one after the other, so their tables lie together, too. A node with one
- * posting has it in its row; a node with more of them, or with a child behind a wildcard, has a
- * fork.
+ * A table is only as long as its children need, so the children of one directory are close
+ * together; the nodes of one glob were created consecutively, so their tables are close together,
+ * too. A single posting is stored in the node's row; a node with several, or with a wildcard child,
+ * has a fork.
  */
 
 #define NODE_SEEDS_MAX 16
-/* How often a table's size is doubled before the next seed is tried. */
+/* How often a table is doubled before the next seed is tried. */
 #define GROWTHS_MAX 5
-/* How many children may have to move for one. */
+/* How many children may be moved to place one (cuckoo hashing). */
 #define MOVES_MAX 64
 
-/* Where one node of the builder goes. */
+/* The placement of one node of the builder. */
 struct placing {
 	uint32_t row;
-	uint32_t first_child; /* in struct layout's children */
-	uint32_t n_children;  /* behind literal components */
-	uint32_t children;    /* row of its table */
+	uint32_t first_child; /* index in struct layout's children */
+	uint32_t n_children;  /* for literal components */
+	uint32_t children;    /* first row of its table */
 	uint32_t n_here;
 	uint32_t n_below;
-	uint32_t here; /* the last posting */
+	uint32_t here; /* its last posting */
 	uint32_t below;
-	uint32_t fork; /* or NONE */
+	uint32_t fork; /* row, or NONE */
 	uint8_t table_bits;
 };
 
@@ -183,11 +182,11 @@ struct layout {
 	const struct build_link *links;
 	size_t n_nodes;
 	size_t n_links;
-	struct placing *placings; /* by node */
-	uint32_t *children;	  /* links, gathered by their node */
+	struct placing *placings; /* indexed by node */
+	uint32_t *children;	  /* links, grouped by node */
 	uint64_t *hashes;	  /* of the links' texts */
-	uint32_t *labels;	  /* of nodes behind a literal component; else NONE */
-	uint32_t *slots;	  /* of the table that is being filled: links, or NONE */
+	uint32_t *labels;	  /* texts of nodes for literal components; else NONE */
+	uint32_t *slots;	  /* the table being filled: links, or NONE */
 	uint64_t n_rows;
 };
 
@@ -265,7 +264,7 @@ static void hash_links(struct layout *layout, uint64_t seed)
 	}
 }
 
-/* Puts a child into one of its two places; a child that was there moves to its other place. */
+/* Puts a child into one of its two slots; a child already there moves to its other slot. */
 static bool put_child(struct layout *layout, uint8_t table_bits, uint32_t link)
 {
 	uint32_t *slots = layout->slots, place = node_place(layout->hashes[link], table_bits);
@@ -298,8 +297,8 @@ static bool fill_table(struct layout *layout, const struct placing *placing, uin
 	return true;
 }
 
-/* Gives a node's children their rows. False where even a table of 32 times their number is too
- * crowded with this seed. */
+/* Assigns rows to a node's children. False if even a table of 32 times their number is too crowded
+ * with this seed. */
 static bool place_children(struct layout *layout, struct placing *placing)
 {
 	uint8_t bits = 0;
@@ -329,7 +328,7 @@ static void place_behind(struct layout *layout, uint32_t node)
 		layout->placings[node].row = (uint32_t)layout->n_rows++;
 }
 
-/* Parents come before their children, so every node has its row before its children get theirs. */
+/* Parents precede their children, so every node has a row before its children get theirs. */
 static bool place_all(struct layout *layout)
 {
 	const struct artefact_pattern *patterns = layout->writer->builder->patterns.data;
@@ -348,7 +347,7 @@ static bool place_all(struct layout *layout)
 	return true;
 }
 
-/* With the first seed that works: the same policy gives the same rows. */
+/* Uses the first seed that works: the same policy gives the same rows. */
 static int place(struct layout *layout)
 {
 	size_t most = 1;
@@ -374,7 +373,7 @@ static bool is_wild(const struct build_node *node)
 	return node->star != ARTEFACT_NONE || node->first_pattern != ARTEFACT_NONE;
 }
 
-/* Counts the postings of every node and numbers the forks. Returns how many forks there are. */
+/* Counts the postings of every node and numbers the forks. Returns the number of forks. */
 static uint32_t find_forks(struct layout *layout)
 {
 	const struct builder *builder = layout->writer->builder;
@@ -473,7 +472,7 @@ static void fill_forks(const struct layout *layout, struct artefact_fork *forks)
 		patterns[i].to = row_of(layout, patterns[i].to);
 }
 
-/* Keeps only the pairs of nodes with a fork; the fork becomes their owner. */
+/* Keeps only the pairs of nodes with a fork, and makes the fork their owner. */
 static void keep_pairs_of_forks(const struct layout *layout, struct rows *pairs)
 {
 	struct build_pair *pair = pairs->data;
@@ -509,7 +508,7 @@ static int write_forks(const struct layout *layout, uint32_t n_forks)
 			     sizeof(*forks));
 }
 
-/* SECTION_NODES and SECTION_FORKS; rows of patterns learn where they lead. */
+/* Writes SECTION_NODES and SECTION_FORKS, and the targets of pattern rows. */
 static int nodes_write(struct writer *writer)
 {
 	__attribute__((__cleanup__(layout_deinit))) struct layout layout;

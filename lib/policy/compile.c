@@ -6,7 +6,7 @@
  * Each condition with an indexed key gets one primary key, by which look-ups find it: path before
  * host before network before port, because a path is the most selective and a port the least. Its
  * other keys are compared once it is found. A condition without an indexed key is in a list of its
- * operations or, as an exception, in front of its rule's other exceptions.
+ * operation or, if it is an exception, precedes its rule's other exceptions.
  */
 #include "policy/compile.h"
 
@@ -21,8 +21,8 @@
 #include "policy/network.h"
 
 /*
- * Rows double when they are full, so adding is linear all in all. A finder keeps 32 bits of each
- * hash, so it grows without reading the rows.
+ * Row arrays double when full, so adding is linear overall. A finder stores 32 bits of each hash,
+ * so that it can grow without reading the rows.
  */
 
 #define FINDER_FIRST 64
@@ -205,9 +205,9 @@ int builder_place(const struct builder *builder, struct policy_place place, stru
 /*
  * Hosts, networks and ports → keys of one hash index
  *
- * A network is its prefix; a range of ports is the few binary prefixes that it consists of; a name
- * is itself, or (for "*.name") the part that must follow the first dot. A request then needs one
- * look-up for every length that occurs, whatever the number of rules.
+ * A network becomes its prefix; a range of ports the few binary prefixes that make it up; a name
+ * the name itself, or (for "*.name") the part that must follow the first dot. So a request needs
+ * one look-up for every prefix length that occurs, whatever the number of rules.
  */
 #define PORT_BITS 16
 
@@ -275,7 +275,8 @@ static int read_network(const char *text, struct artefact_value *ret, struct sbx
 	return 0;
 }
 
-/* An address without its brackets, or a name in lower case without the dot at its end. */
+/* Normalises a host: an address without its brackets, or a name in lower case without a final
+ * dot. */
 static void fold_host(const char *text, char folded[HOST_BYTES_MAX + 4])
 {
 	size_t len = strnlen(text, HOST_BYTES_MAX + 3);
@@ -314,8 +315,7 @@ static int read_host(struct builder *builder, const char *text, struct artefact_
 	return r;
 }
 
-/* The fewest prefixes that together are @range: at each step the greatest that begins at its start.
- */
+/* Splits @range into the fewest prefixes: at each step the largest that begins at its start. */
 static int post_range(struct builder *builder, struct port_range range, uint32_t posting)
 {
 	uint32_t from = range.from, end = range.to + 1u;
@@ -411,7 +411,7 @@ static struct artefact_condition *condition_at(const struct builder *builder, ui
 	return (struct artefact_condition *)builder->conditions.data + row;
 }
 
-/* The words of a list of callers, tags, states or modes, which are compared as a whole. */
+/* Adds the words of a list of callers, tags, states or modes, which are compared as a whole. */
 static int add_words(struct builder *builder, const struct match_list *list,
 		     struct artefact_span *ret)
 {
@@ -516,7 +516,7 @@ static int add_lists(struct builder *builder, const struct build_condition *made
 	return 0;
 }
 
-/* A decision reads these flags of the condition instead of the rule's row. */
+/* Copies of the rule's facts, so that a decision need not read the rule. */
 static uint8_t flags_of(const struct builder *builder, const struct rule *rule)
 {
 	const struct artefact_rule *row =
@@ -533,7 +533,7 @@ static uint8_t flags_of(const struct builder *builder, const struct rule *rule)
 	return (uint8_t)flags;
 }
 
-/* @ordinal: ARTEFACT_NONE for the match. */
+/* @ordinal is ARTEFACT_NONE for the match. */
 static int add_condition(struct builder *builder, const struct rule *rule,
 			 const struct condition *condition, uint32_t ordinal, struct sbx_error *err)
 {
@@ -566,7 +566,7 @@ static int add_condition(struct builder *builder, const struct rule *rule,
 	return add_lists(builder, &made, condition, err);
 }
 
-/* Exceptions without an indexed key come first, then the others. */
+/* Adds the exceptions without an indexed key first, then the others. */
 static int add_exceptions(struct builder *builder, const struct rule *rule, struct sbx_error *err)
 {
 	struct artefact_span span = { .first = (uint32_t)builder->conditions.n,

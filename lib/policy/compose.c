@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Rules of the file come first, with their numbers; then rules that follow from them; then rules of
- * settings and options. Only changed rules are copied: the composed policy borrows the strings of
- * the original.
+ * Rules of the file come first and keep their numbers; then come rules derived from them, then
+ * rules of settings and options. Only changed rules are copied: the composed policy borrows the
+ * strings of the original.
  *
- * A path that is mounted over another ("mounts" with a source, --bind) is a grant and, because the
- * rules around it are about the files that it hides, a denial of all operations that the grant does
- * not name. The denial excepts the grants below it, which have rules of their own.
+ * A path that is mounted over another ("mounts" with a source, --bind) is a grant. Because the
+ * rules around it are about the files that it hides, it is also a denial of all operations that the
+ * grant does not name. The denial excepts the grants below it, which have their own rules.
  */
 
 #include "policy/compose.h"
@@ -49,7 +49,7 @@ static struct rule *add_rule(struct composer *composer, const struct rule *rule)
 
 /* ---- the worst case ---- */
 
-/* Drops the keys that the kernel cannot see. True where the condition had one. */
+/* Drops the keys that the kernel cannot check. True if the condition had one. */
 static bool drop_unknown(struct condition *condition)
 {
 	bool is_dropped = false;
@@ -57,7 +57,7 @@ static bool drop_unknown(struct condition *condition)
 	for (int key = 0; key < N_MATCH_KEYS; key++) {
 		struct match_list *list = &condition->lists[key];
 
-		/* An empty list never holds, for any caller. */
+		/* An empty list holds for no caller. */
 		if (!match_key_is_unseen((enum match_key)key) || !list->present ||
 		    list->n_values == 0)
 			continue;
@@ -67,9 +67,9 @@ static bool drop_unknown(struct condition *condition)
 	return is_dropped;
 }
 
-/* In a denial, an unseen key holds in the match and not in the exceptions; in a permission it holds
- * in the exceptions and not in the match. A permission with a constraint that no command meets
- * takes from a default that allows, so it is treated as a denial. */
+/* Assumes the worst about keys that the kernel cannot check: in a denial they hold in the match and
+ * not in the exceptions; in a permission the other way round. A permission whose constraint no
+ * command meets removes a right that the default may grant, so it is treated as a denial. */
 static void assume_worst(struct composer *composer, struct rule *rule)
 {
 	bool denies = rule->action == POLICY_DENY ||
@@ -91,7 +91,7 @@ static void assume_worst(struct composer *composer, struct rule *rule)
 
 /* ---- symbolic links ---- */
 
-/* Is it one path, or one and what is below it? */
+/* Does the value stand for one path, or one path and all below it? */
 static bool parse_plain(const struct match_value *value, struct glob *ret)
 {
 	if (glob_parse(value->text, value->literal, ret, NULL) < 0)
@@ -102,7 +102,7 @@ static bool parse_plain(const struct match_value *value, struct glob *ret)
 	return value->literal || !ret->bare;
 }
 
-/* The literal path of the glob; NULL where it is relative and @project is not known. */
+/* The literal path of the glob; NULL if it is relative and @project is unknown. */
 static const char *named_path(struct composer *composer, const struct glob *glob,
 			      const char *project)
 {
@@ -128,7 +128,7 @@ static const char *named_path(struct composer *composer, const struct glob *glob
 	return path;
 }
 
-/* A glob for @path, with the ending of the original. */
+/* A glob for @path with the same ending as @like. */
 static const char *write_glob(struct composer *composer, const char *path, const struct glob *like)
 {
 	char *text = take(composer, 2 * strlen(path) + 5), *end = text;
@@ -147,7 +147,7 @@ static const char *write_glob(struct composer *composer, const char *path, const
 	return text;
 }
 
-/* The same value for the real path; false where the value already has it. */
+/* The same value for the real path; false if it names that already. */
 static bool resolve_value(struct composer *composer, const struct match_value *value,
 			  struct match_value *ret)
 {
@@ -179,7 +179,7 @@ static void resolve_list(struct composer *composer, struct match_list *list)
 	list->n_values = n;
 }
 
-/* The kernel sees the real path of a file: a rule about a link gets that path as well. */
+/* The kernel sees a file's real path: add that path to a rule about a symbolic link. */
 static void resolve_rule(struct composer *composer, struct rule *rule)
 {
 	struct condition *exceptions = take(composer, rule->n_exceptions * sizeof(*exceptions));
@@ -194,8 +194,8 @@ static void resolve_rule(struct composer *composer, struct rule *rule)
 	rule->exceptions = exceptions;
 }
 
-/* A command that may list all below a directory may list the directory itself: adds a rule for
- * "dir" where one is about "dir" and two stars. */
+/* A command that may list everything below a directory may list the directory itself: for a rule
+ * about "dir" and two stars add one about "dir". */
 static void add_directories(struct composer *composer, const struct rule *rule)
 {
 	const struct match_list *list = &rule->match.lists[MATCH_PATH];
@@ -217,7 +217,7 @@ static void add_directories(struct composer *composer, const struct rule *rule)
 			char *text = take(composer, strlen(values[n].text) + 1);
 			char *end = text ? stpcpy(text, values[n].text) : NULL;
 
-			/* "dir" and two stars; "dir/" would mean the same again. */
+			/* Cut off the slash, too: "dir/" would also match everything below. */
 			while (end && end > text && (end[-1] == '*' || end[-1] == '/'))
 				*--end = '\0';
 			values[n].text = text ? text : "";
@@ -293,10 +293,10 @@ size_t compose_deny(struct composer *composer, const struct composed_path *path)
 }
 
 struct cover {
-	size_t number;	  /* of its rule */
-	const char *path; /* before links are followed */
-	bool is_of_host;  /* the host's own files, which other grants may show as well: a cover only
-			   * where the rules around it are about a tmpfs */
+	size_t number;	  /* number of its rule */
+	const char *path; /* before links are resolved */
+	bool is_of_host;  /* the host's own files, which other grants may also show; it only counts
+			     as a cover if the rules around it are about a tmpfs */
 	bool is_tmpfs;
 };
 
@@ -330,7 +330,7 @@ static bool is_below(const char *path, const char *directory)
 	return path_is_at_or_below(path, directory) && strcmp(path, directory) != 0;
 }
 
-/* Are the rules around the path about the files of a tmpfs? */
+/* Are the rules around the path about files of a tmpfs? */
 static bool is_in_private(const struct composer *composer, const char *path)
 {
 	const char *home = composer->with.home, *real = path;
@@ -363,8 +363,8 @@ static const char *path_of(const struct rule *rule)
 	return rule->match.lists[MATCH_PATH].values[0].text;
 }
 
-/* The operations that the cover grants and, if it shows the host's own files, the other covers at
- * its path. */
+/* The operations granted by the cover and, if it shows the host's own files, by other covers of its
+ * path. */
 static uint64_t granted_at(const struct composer *composer, const struct cover *cover)
 {
 	const struct rule *rules = composer->policy.rules;
@@ -388,8 +388,8 @@ static bool is_in(const char *path, const struct rule *rule, bool itself)
 	return false;
 }
 
-/* Adds @rule as a denial that excepts the grants below its paths; with @itself also those of its
- * paths. */
+/* Adds @rule as a denial with exceptions for the grants below its paths; with @itself also for
+ * those of its paths. */
 static void deny_but_grants(struct composer *composer, struct rule *rule, bool itself)
 {
 	const struct policy *policy = &composer->policy;
@@ -413,7 +413,7 @@ static void deny_but_grants(struct composer *composer, struct rule *rule, bool i
 	(void)add_rule(composer, rule);
 }
 
-/* The paths that the grant excepts from these operations; 0: from all operations. */
+/* The paths that the grant excludes from these operations; 0: from all operations. */
 static struct match_list list_excepted(struct composer *composer, const struct rule *grant,
 				       uint64_t operations)
 {
@@ -436,9 +436,8 @@ static struct match_list list_excepted(struct composer *composer, const struct r
 	return list;
 }
 
-/* Denies the exceptions of a grant: the rules around it, which are about other files, may allow
- * them.
- */
+/* Denies the paths that a grant excludes: the rules around it, which are about other files, might
+ * allow them. */
 static void deny_excepted(struct composer *composer, size_t number)
 {
 	const struct rule grant = composer->policy.rules[number];
@@ -454,7 +453,7 @@ static void deny_excepted(struct composer *composer, size_t number)
 	}
 }
 
-/* At the cover's path only its grants count, and the grants below it. */
+/* At the cover's path only its own grants apply, and those below it. */
 static void deny_around(struct composer *composer, const struct cover *cover)
 {
 	struct rule rule = composer->policy.rules[cover->number];
@@ -465,7 +464,7 @@ static void deny_around(struct composer *composer, const struct cover *cover)
 	deny_excepted(composer, cover->number);
 }
 
-/* The values of a rule of the policy that name paths below those of the grant. */
+/* The values of a policy's rule that name paths below the grant's. */
 static struct match_list list_below(struct composer *composer, const struct rule *rule,
 				    const struct rule *grant)
 {
@@ -486,8 +485,8 @@ static struct match_list list_below(struct composer *composer, const struct rule
 	return list;
 }
 
-/* A rule of the policy that makes a path below a tmpfs readable shows the host's file there. The
- * grant of the tmpfs is about files of the tmpfs, so it neither writes nor executes that file. */
+/* If a policy's rule makes a path below a tmpfs readable, the host's file is mounted there. The
+ * grant of the tmpfs is about its own files: exclude that file from writing and executing. */
 static void except_shown(struct composer *composer, size_t number)
 {
 	const struct rule grant = composer->policy.rules[number];
@@ -515,7 +514,7 @@ static void except_shown(struct composer *composer, size_t number)
 
 /* ---- the implicit view ---- */
 
-/* The project is a cover: below /tmp it would otherwise have the rights of a tmpfs. */
+/* The project is a cover: below /tmp it would otherwise get the rights of a tmpfs. */
 static void add_view(struct composer *composer, const struct policy *policy)
 {
 	const char *project = composer->with.project;
@@ -555,7 +554,7 @@ static const char *setting_path(struct composer *composer, const char *text)
 	return path ? path : "/";
 }
 
-/* Where the mount at @target shows @path, which is @source or below it. */
+/* The path at which the mount at @target shows @path, which is @source or below it. */
 static const char *shown_at(struct composer *composer, const char *path, const char *source,
 			    const char *target)
 {
@@ -567,7 +566,8 @@ static const char *shown_at(struct composer *composer, const char *path, const c
 	return shown;
 }
 
-/* The same value where the mount shows what it names; false where the mount shows none of it. */
+/* Moves a value to the path where the mount shows the file that it names; false if the mount shows
+ * none. */
 static bool move_value(struct composer *composer, const struct match_value *value,
 		       const char *source, const char *target, struct match_value *ret)
 {
@@ -590,7 +590,7 @@ static bool move_value(struct composer *composer, const struct match_value *valu
 	return true;
 }
 
-/* False where no path of the list is shown by the mount. */
+/* False if the mount shows no path of the list. */
 static bool move_list(struct composer *composer, struct match_list *list, const char *source,
 		      const char *target)
 {
@@ -609,7 +609,7 @@ static bool move_list(struct composer *composer, struct match_list *list, const 
 	return is_shown;
 }
 
-/* What the rule excepts outside, it excepts where the mount shows that. */
+/* Moves the rule's exceptions to the paths where the mount shows them. */
 static void move_exceptions(struct composer *composer, struct rule *rule, const char *source,
 			    const char *target)
 {
@@ -641,7 +641,7 @@ static void move_denials(struct composer *composer, size_t n_rules, const char *
 	}
 }
 
-/* True where other files are put at the target. */
+/* True if the mount puts other files at its target. */
 static bool has_source(struct composer *composer, const struct policy_mount *mount)
 {
 	return mount->source && strcmp(setting_path(composer, mount->source),
@@ -667,8 +667,8 @@ static void add_mount(struct composer *composer, const struct policy_mount *moun
 		(void)compose_show(composer, &path);
 }
 
-/* Denies a path that a rule denies outside also where a mount shows it. Runs last, because its
- * rules are about names inside, which are no source of another mount. */
+/* A path that a rule denies outside is also denied where a mount shows it. Must run last: the added
+ * rules are about names inside, which are not sources of other mounts. */
 static void deny_where_shown(struct composer *composer)
 {
 	size_t n_rules = composer->policy.n_rules;
@@ -722,7 +722,7 @@ static const struct {
 	{ "net.loopback.bind[", "net.loopback.bind", "net.bind" },
 };
 
-/* The supervisor's listener inside is at 127.0.0.1; the kernel connects 0.0.0.0 to it, too. */
+/* The supervisor listens inside on 127.0.0.1; a connect() to 0.0.0.0 reaches it, too. */
 static const struct match_value forwarded_addresses[] = { { .text = "127.0.0.1" },
 							  { .text = "0.0.0.0" } };
 static const struct match_value forwarded_names[] = { { .text = "localhost" } };
@@ -731,7 +731,7 @@ static const struct match_value forwarded_protocols[] = { { .text = "tcp" } };
 #define MATCH_LIST(array)                                                                          \
 	((struct match_list){ .present = true, .values = (array), .n_values = N_ELEMENTS(array) })
 
-/* A request has an address or a name, so one port needs two conditions. */
+/* A request has either an address or a name, so one port needs two conditions. */
 static void add_port(struct composer *composer, const struct setting *setting, size_t kind,
 		     struct condition ret[2])
 {
@@ -758,7 +758,7 @@ static void add_port(struct composer *composer, const struct setting *setting, s
 	ret[1].lists[MATCH_HOST] = MATCH_LIST(forwarded_names);
 }
 
-/* Adds rules that allow the ports of net.loopback; their conditions in *@ret_n rows. */
+/* Adds rules that allow the ports of net.loopback; returns their conditions. */
 static const struct condition *add_ports(struct composer *composer, const struct policy *policy,
 					 size_t *ret_n)
 {
@@ -787,7 +787,7 @@ static const struct condition *add_ports(struct composer *composer, const struct
 	return ports;
 }
 
-/* What net.mode denies does not include the ports that net.loopback forwards. */
+/* Denials implied by net.mode do not apply to ports that net.loopback forwards. */
 static void add_network(struct composer *composer, const struct policy *policy)
 {
 	struct rule implied[NET_RULES_MAX];
@@ -837,7 +837,7 @@ void compose_begin(struct composer *composer, const struct policy *policy,
 			resolve_rule(composer, rule);
 	}
 	composer->n_original = composer->policy.n_rules;
-	/* Without memory there may be no rules. */
+	/* After a failed allocation there may be no rules. */
 	for (size_t i = 0; composer->policy.rules && i < composer->n_original; i++)
 		add_directories(composer, &composer->policy.rules[i]);
 	composer->n_original = composer->policy.n_rules;

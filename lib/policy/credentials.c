@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Three tables of paths and their kinds, and where they apply for this process
+ * Three tables of paths and their kinds, and the places to which they apply for this process
  *
- * A path has a row where a program keeps a key, a token or a history there by default, or where a
- * program of the host executes the file. Only fixed paths have rows. The man page lists the same
+ * A path is listed if a program stores a key, a token or a history there by default, or if a
+ * program of the host executes the file. Only fixed paths are listed. The man page has the same
  * rows; tests/check/credentials.py compares them.
  */
 
@@ -32,7 +32,7 @@
 
 /* clang-format off */
 struct credential_row {
-	const char *path; /* below its place */
+	const char *path; /* relative to its place */
 	unsigned kinds;	  /* enum credential_kind */
 };
 
@@ -119,7 +119,7 @@ static const struct credential_row of_home[] = {
 	{ ".sqlite_history", SECRET }, { ".rediscli_history", SECRET },
 	{ ".mongodb", SECRET }, { ".dbshell", SECRET }, { ".lesshst", SECRET },
 	{ ".viminfo", SECRET }, { ".local/state/nvim/shada", SECRET },
-	/* sbx's own. */
+	/* Directories of sbx itself. */
 	{ ".config/sbx", BOTH }, { ".local/state/sbx", BOTH },
 
 	/* Directories of PATH, and version managers that add themselves to it. */
@@ -201,8 +201,7 @@ static const char *after_prefix(const char *text, const char *prefix)
 	return text;
 }
 
-/* The part of @path below @directory, "" where they are the same; NULL: @path does not lie in it.
- */
+/* The part of @path below @directory, "" if they are equal; NULL if @path is not in it. */
 static const char *rest_below(const char *path, const char *directory)
 {
 	const char *rest = after_prefix(path, directory);
@@ -224,7 +223,7 @@ static const char *row_at(const struct credential_place *place, const struct cre
 	return after_prefix(row->path, place->prefix);
 }
 
-/* Adds a struct credential. The path is both parts together; with "" the first one alone. */
+/* Adds a struct credential whose path is @directory and @rest joined; for "" @directory alone. */
 static int add(struct arena *arena, struct arena_rows *found, const char *directory,
 	       const char *rest, unsigned kinds)
 {
@@ -241,7 +240,7 @@ static int add(struct arena *arena, struct arena_rows *found, const char *direct
 	return 0;
 }
 
-/* @inside: the path's part below the place; NULL: all of the place lies in the path. */
+/* @inside: the part of the path below the place; NULL: the path contains the whole place. */
 static int add_rows(struct arena *arena, struct arena_rows *found,
 		    const struct credential_place *place, const char *inside)
 {
@@ -278,7 +277,7 @@ int credentials_below(const struct credential_list *list, const char *path, stru
 	return 0;
 }
 
-/* The longest of the rows that @rest, below the place, is or lies in; or NULL. */
+/* The longest row that equals @rest (relative to the place) or contains it; NULL if none does. */
 static const char *match_rows(const struct credential_place *place, const char *rest,
 			      unsigned *ret_kinds)
 {
@@ -332,16 +331,16 @@ size_t credentials_count_homes(const struct credential_list *list, const char *p
 /*
  * The places of this process
  *
- * HOME may name another directory than the home in which the account keeps its keys, so the home of
+ * HOME may name a directory other than the account's home, which contains its keys, so the home in
  * /etc/passwd counts as well. A grant by root may contain every account's home. Only the file is
- * read: a name service would load a plug-in into a static program. Links are followed here, because
+ * read: a name service would load a plug-in into a static program. Links are resolved here, because
  * grants are compared by their real paths.
  */
 
 #define PASSWD "/etc/passwd"
 #define PASSWD_BYTES_MAX (4 * 1024 * 1024)
 
-/* Homes of system accounts; they contain the system's programs. */
+/* Homes of system accounts that contain the system's programs, not a user's files. */
 static const char *const no_homes[] = {
 	"/",	      "/bin",	      "/sbin", "/usr/bin", "/usr/sbin",
 	"/usr/games", "/nonexistent", "/dev",  "/proc",	   "",
@@ -378,7 +377,7 @@ static void add_place(struct finding *finding, const char *path, enum credential
 		*place = (struct credential_place){ copy, table, prefix, kinds };
 }
 
-/* The real path of @path; @path itself where it does not exist. */
+/* Adds the real path of @path, or @path itself if it does not exist. */
 static void add_followed(struct finding *finding, const char *path, enum credential_table table,
 			 const char *prefix, unsigned kinds)
 {
@@ -395,7 +394,7 @@ static void add_home(struct finding *finding, const char *path)
 		add_followed(finding, path, CREDENTIALS_OF_HOME, "", 0);
 }
 
-/* Directories that programs make for a user, with the number of the account in their path. */
+/* Directories that programs create for a user with the uid in their path. */
 static void add_of_uid(struct finding *finding, const char *uid)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
@@ -412,7 +411,7 @@ static void add_of_uid(struct finding *finding, const char *uid)
 	finding->no_memory |= text_status(&path) < 0;
 }
 
-/* NAME:PASSWORD:UID:GID:COMMENT:HOME:SHELL; any other line is no account. */
+/* A line NAME:PASSWORD:UID:GID:COMMENT:HOME:SHELL; ignores any other line. */
 static void add_account(struct finding *finding, char *line, uid_t uid)
 {
 	enum { UID = 2, HOME = 5, N_FIELDS = 7 };

@@ -6,11 +6,11 @@
  *
  * A home contains keys, tokens, histories, sockets of services that act for the user, and startup
  * files, which the host executes later. A grant from the command line or of the working directory
- * does not include them, unless it names the entry or a path in it. They are no denials: a rule of
- * a policy that allows one shows it.
+ * does not include these, unless it names the entry or a path in it. They are not denials: a rule
+ * of a policy can allow one.
  *
- * An entry is a path below a home, a runtime directory or the root, never a name: a project's own
- * ".npmrc" is no credential. It means its path and everything below it.
+ * An entry is a path below a home, a runtime directory or the root, never a bare name: a project's
+ * own ".npmrc" is not a credential. It stands for its path and everything below it.
  */
 
 #include <stdbool.h>
@@ -21,10 +21,11 @@ struct arena;
 struct sbx_error;
 
 enum credential_kind {
-	CREDENTIAL_SECRET = 1 << 0,  /* not shown */
-	CREDENTIAL_STARTUP = 1 << 1, /* the host executes it, or a program that it names: not
-					written where the home is writable */
-	CREDENTIAL_SOCKET = 1 << 2,  /* not shown: a service behind it acts outside */
+	CREDENTIAL_SECRET = 1 << 0,  /* must not be visible */
+	CREDENTIAL_STARTUP = 1 << 1, /* the host executes it, or a program that it names: must not
+					be writable in a writable home */
+	CREDENTIAL_SOCKET = 1 << 2,  /* must not be visible: the service that listens there acts
+					outside the sandbox */
 };
 
 enum credential_table {
@@ -34,41 +35,41 @@ enum credential_table {
 	N_CREDENTIAL_TABLES
 };
 
-/* Where a table's entries are; or, with kinds, an entry itself. */
+/* A directory to which a table applies; or, with kinds, an entry itself. */
 struct credential_place {
-	const char *path; /* absolute, normal and without links */
+	const char *path; /* absolute, normal and without symbolic links */
 	enum credential_table table;
-	const char *prefix; /* only rows that begin with it count, and their path here is without
-			       it: ".config/" at $XDG_CONFIG_HOME; "": all rows */
-	unsigned kinds;	    /* not 0: the path is an entry, and has no table */
+	const char *prefix; /* only rows with this prefix apply, and without it: ".config/" for
+			       $XDG_CONFIG_HOME; "": all rows */
+	unsigned kinds;	    /* nonzero: the path is an entry and has no table */
 };
 
 struct credential_list {
 	const struct credential_place *places;
 	size_t n_places;
-	const char *home; /* the caller's, for messages; or NULL */
+	const char *home; /* the caller's home, for messages; or NULL */
 };
 
 struct credential {
-	const char *path; /* without links up to the directory that its place is */
+	const char *path; /* without symbolic links up to its place */
 	unsigned kinds;
 };
 
-/* Pure. The entries that lie in @path (not those that are @path or contain it); 0 or -ENOMEM. */
+/* Pure. Finds the entries below @path (not those that equal or contain it); 0 or -ENOMEM. */
 int credentials_below(const struct credential_list *list, const char *path, struct arena *arena,
 		      const struct credential **ret, size_t *ret_n);
-/* The entry that @path is or lies in; false where it does in none. */
+/* Finds the entry that equals or contains @path; false if none does. */
 bool credentials_match(const struct credential_list *list, const char *path, struct arena *arena,
 		       struct credential *ret);
-/* Homes that are @path or lie in it. */
+/* The number of homes that equal @path or lie in it. */
 size_t credentials_count_homes(const struct credential_list *list, const char *path);
 
 /*
- * The places of this process: $HOME and the home that /etc/passwd has for @uid,
- * for root of every account; the XDG directories; $SSH_AUTH_SOCK. 0 or negative errno with @err.
+ * Finds the places of this process: $HOME and the home of @uid in /etc/passwd, for root of every
+ * account; the XDG directories; $SSH_AUTH_SOCK. 0 or negative errno with @err.
  */
 int credentials_find(char *const *environment, uid_t uid, struct arena *arena,
 		     struct credential_list *ret, struct sbx_error *err);
-/* The same with the accounts of @passwd, which it cuts into fields; NULL: none. 0 or -ENOMEM. */
+/* The same with the text of @passwd, which it modifies; NULL: no accounts. 0 or -ENOMEM. */
 int credentials_find_in(char *passwd, char *const *environment, uid_t uid, struct arena *arena,
 			struct credential_list *ret);

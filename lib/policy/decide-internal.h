@@ -2,12 +2,11 @@
 #pragma once
 
 /*
- * The evaluator's scratch memory, the request made ready, and marks
+ * The evaluator's scratch memory, the prepared request, and marks
  *
- * No array is cleared between decisions: each decision has a number, its generation, and a stamp
- * counts only if it is of this generation. Every array is as long as the section that it is about,
- * and the check of the artefact makes sure that a row is entered at most once, so none can
- * overflow.
+ * No array is cleared between decisions: each decision has a number, its generation, and a stamp is
+ * valid only in its own generation. Every array is as long as its section, and the check of the
+ * artefact ensures that a row is entered at most once, so none can overflow.
  */
 
 #include <limits.h>
@@ -19,7 +18,7 @@
 #include "policy/guarded.h"
 #include "policy/model.h"
 
-/* A condition's mark is the generation and, in its low bits, the state by its primary key. */
+/* A condition's mark is the generation plus, in the low bits, the state of its primary key. */
 #define MARK_INCLUDED 1u
 #define MARK_EXCLUDED 2u
 #define MARK_STATES 3u
@@ -27,8 +26,9 @@
 
 struct builtin_rule;
 
-/* A path of 4095 bytes has at most so many. */
+/* Maximum for a path of 4095 bytes. */
 #define COMPONENTS_MAX 2048
+_Static_assert(COMPONENTS_MAX >= PATH_MAX / 2, "every component has a slash and a byte");
 
 struct component {
 	uint64_t key;  /* node_key() */
@@ -37,14 +37,14 @@ struct component {
 	uint16_t len;
 };
 
-/* A node of the trie on the stack of the walk. */
+/* A trie node on the stack of the walk. */
 struct waiting {
 	const struct artefact_node *node;
-	const struct component *next; /* the component below it */
-	bool floats;		      /* the node of a "**" */
+	const struct component *next; /* the next component to match */
+	bool floats;		      /* a "**" node */
 };
 
-/* An exception of a rule that would hold if the request said certain facts. */
+/* An exception of a rule that would hold if the request stated certain facts. */
 struct doubt {
 	uint32_t generation;
 	unsigned facts;
@@ -69,77 +69,78 @@ struct policy_engine {
 	const uint32_t *plain;
 	size_t words_mask;
 	size_t entries_mask;
-	struct guarded_list first_guarded; /* until the caller sets another list */
+	struct guarded_list first_guarded; /* used until the caller sets another list */
 	const struct guarded_list *guarded;
 	const struct builtin_rule *builtins;
-	uint64_t builtin_operations; /* of all built-in rules */
+	uint64_t builtin_operations; /* union of all built-in rules' operations */
 	uint64_t exec_bit;
-	uint32_t empty_word; /* of "any host", or NONE */
+	uint32_t empty_word; /* the word that stands for any host, or NONE */
 	uint32_t generation;
 	uint32_t *marks;      /* by condition */
-	uint32_t *candidates; /* conditions that an index found */
+	uint32_t *candidates; /* conditions found by an index */
 	size_t n_candidates;
-	uint32_t *excepted; /* by rule: stamp of a found exception that holds */
-	uint32_t *found;    /* matches of the rules that apply, then the rules of the answer */
+	uint32_t *excepted; /* by rule: stamped if an indexed exception holds */
+	uint32_t *found;    /* matches of the rules that apply, later the rules of the answer */
 	size_t n_found;
-	struct doubt *doubts; /* by rule: about its exceptions */
+	struct doubt *doubts; /* by rule, about its exceptions */
 	struct policy_dependence dependences[POLICY_DEPENDENCES_MAX];
-	struct waiting *waiting;     /* room for each node */
-	uint32_t *fork_stamps;	     /* its "**" is live, and what is below its node was marked */
-	uint32_t *word_stamps;	     /* words that are tags of the caller */
-	char project_root[PATH_MAX]; /* the last one, and normal */
+	struct waiting *waiting; /* room for every node */
+	uint32_t *fork_stamps;	 /* the fork's "**" is live, and postings for everything below its
+				    node are marked */
+	uint32_t *word_stamps;	 /* the caller's tags */
+	char project_root[PATH_MAX]; /* of the last request; normal */
 	size_t project_root_len;
-	char path[PATH_MAX + 64]; /* a copy with slashes behind it, to be read in words */
+	char path[PATH_MAX + 64]; /* a copy padded with slashes, so that it can be read in words */
 	size_t n_components;
-	uint64_t component_bits; /* node_bit() of each of them */
+	uint64_t component_bits; /* union of node_bit() of the path's components */
 	struct arena arena;
-	struct component components[COMPONENTS_MAX + 1]; /* not set before they are found */
+	struct component components[COMPONENTS_MAX + 1]; /* not initialised */
 };
 
 #define HOST_SUFFIXES_MAX 128
 #define NO_PROJECT SIZE_MAX
 
-/* The request, checked and looked up. Words are rows or ARTEFACT_NONE. */
+/* The request, checked and looked up. Words are row numbers or ARTEFACT_NONE. */
 struct query {
 	const struct policy_request *request;
 	const struct operation *operation;
-	uint64_t bit; /* of the operation */
+	uint64_t bit; /* the operation's bit */
 	const char *path;
-	size_t n_project_components;	      /* of the project's root, where the path is in it; or
+	size_t n_project_components;	      /* of the project's root, if it contains the path; or
 						 NO_PROJECT */
 	uint32_t host;			      /* the whole name */
-	uint32_t suffixes[HOST_SUFFIXES_MAX]; /* known words behind its dots */
+	uint32_t suffixes[HOST_SUFFIXES_MAX]; /* known words after each of its dots */
 	size_t n_suffixes;
 	bool has_host;
 	bool has_ipv4;
 	bool has_ipv6;
-	uint64_t ipv4[2]; /* high bits first, as in the index; the second is 0 */
+	uint64_t ipv4[2]; /* most significant bits first, as in the index; the second is 0 */
 	uint64_t ipv6[2];
-	uint32_t protos; /* one bit, or none where the request is not about the network */
+	uint32_t protos; /* one bit, or 0 unless the request is about the network */
 	uint32_t caller;
 	uint32_t state;
 	uint32_t mode;
-	uint32_t unsaid; /* match keys of which the request says nothing, as bits */
+	uint32_t unsaid; /* bits of match keys that the request does not state */
 };
 
 /* decide.c: starts a new generation. */
 void engine_begin(struct policy_engine *engine);
-/* Checks the request and looks its texts up among the policy's words. NULL, or why it cannot be
- * judged. */
+/* Checks the request and looks up its texts among the policy's words. NULL, or the reason why it
+ * cannot be judged. */
 const char *query_read(struct policy_engine *engine, const struct policy_request *request,
 		       struct query *ret);
 
-/* decide-lookup.c: splits the path into engine->components; false where it is not normal. */
+/* decide-lookup.c: splits the path into engine->components; false if it is not normal. */
 bool path_split(struct policy_engine *engine, const char *path);
-/* Both mark the conditions whose primary key holds, or is excluded. */
+/* Both mark the conditions whose primary key holds or is excluded. */
 void lookup_path(struct policy_engine *engine, const struct query *query);
 void lookup_network(struct policy_engine *engine, const struct query *query);
 
-/* decide-rules.c: the answer of the artefact's rules alone; all of @ret. */
+/* decide-rules.c: judges by the artefact's rules alone; fills all of @ret. */
 void rules_judge(struct policy_engine *engine, const struct query *query,
 		 struct policy_decision *ret);
 
-/* MARK_ bits of a condition that its look-up found; 0: it did not. */
+/* MARK_ bits of a condition; 0 if no look-up found it. */
 static inline uint32_t condition_state(const struct policy_engine *engine, uint32_t condition)
 {
 	uint32_t mark = engine->marks[condition];

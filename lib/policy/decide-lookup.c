@@ -3,10 +3,10 @@
 /*
  * The look-ups of a decision: the path in the trie, the host, address and port in the index
  *
- * A path is cut at its slashes and each component hashed; then the nodes are followed, depth first.
- * No branch predictor learns paths, so what depends on lengths and on which of two rows is the
- * right one is computed without a branch: that halved the time of a decision, much more than fewer
- * instructions did.
+ * The path is split at its slashes and each component is hashed; then the nodes are walked depth
+ * first. Branch predictors do not learn paths, so whatever depends on lengths, or on which of two
+ * rows is the right one, is computed without branches: that halved the time of a decision, while
+ * fewer instructions gained much less.
  */
 
 #include "policy/decide-internal.h"
@@ -15,13 +15,13 @@
 #define DOTS ('.' << 8 | '.')
 #define BLOCK 64
 
-/* Is the first byte a dot or a slash? Their codes differ in the last bit. */
+/* Is the first byte '.' or '/'? Their codes differ only in the last bit. */
 static bool begins_oddly(uint64_t word)
 {
 	return (word & 0xfe) == '.';
 }
 
-/* One bit for each of 8 bytes that is a slash. */
+/* Sets one bit for each of the 8 bytes that is a slash. */
 static uint64_t find_slashes(uint64_t word)
 {
 	const uint64_t ones = 0x0101010101010101u, low = 0x7f * ones;
@@ -40,12 +40,12 @@ static uint64_t find_slashes_of_block(const char *block)
 	return slashes;
 }
 
-/* Reads one component; @name has at least 16 readable bytes, whatever @len is. False where it is
- * empty, "." or "..". */
+/* Reads one component; @name must have 16 readable bytes, whatever @len is. False if it is empty,
+ * "." or "..". */
 static inline bool read_component(uint64_t seed, const char *name, size_t len,
 				  struct component *ret)
 {
-	/* The bits of the 16 bytes that belong to the component. */
+	/* Masks for the first 0 to 16 bytes. */
 	static const uint64_t masks[17][2] = {
 #define BYTES(n) (~UINT64_C(0) >> (64 - 8 * (n)))
 		{ 0, 0 },
@@ -78,7 +78,8 @@ static inline bool read_component(uint64_t seed, const char *name, size_t len,
 	return first != 0 && (!begins_oddly(first) || (ret->key != '.' && ret->key != DOTS));
 }
 
-/* In pieces: gcc compiles one memcpy() of an unknown length to "rep movs", which starts slowly. */
+/* Copies in pieces: gcc compiles a memcpy() of unknown length to "rep movs", which has a slow
+ * start. */
 static void copy_path(char *to, const char *from, size_t len)
 {
 	size_t i = 0;
@@ -111,7 +112,7 @@ bool path_split(struct policy_engine *engine, const char *path)
 	for (size_t block = 0; block <= len; block += BLOCK) {
 		uint64_t slashes = find_slashes_of_block(engine->path + block);
 
-		slashes &= ~UINT64_C(0) << (block == 0); /* without the root's */
+		slashes &= ~UINT64_C(0) << (block == 0); /* without the leading slash */
 		if (len - block < BLOCK - 1)
 			slashes &= (UINT64_C(2) << (len - block)) - 1;
 		for (; slashes; slashes &= slashes - 1, component++) {
@@ -130,10 +131,10 @@ bool path_split(struct policy_engine *engine, const char *path)
 }
 
 /*
- * The walk goes from a node to its literal child at once; the children behind wildcards and "**"
- * are pushed on a stack. The top of the stack is finished before an entry below it, and one path of
- * edges leads to each node. So no node is twice on the stack, and each node is entered with earlier
- * components first: a "**" that is live need not be pushed again.
+ * The walk follows literal children directly; children for wildcards and "**" are pushed on a
+ * stack. The top of the stack is finished before an entry below it, and one path of edges leads to
+ * each node. So no node is on the stack twice, and each node is entered with earlier components
+ * first: a "**" that is already live need not be pushed again.
  */
 struct walk {
 	struct policy_engine *engine;
@@ -154,8 +155,8 @@ static bool may_have_child(const struct artefact_node *node, const struct compon
 }
 
 /*
- * The row that has the component's key, if any row of the node's table has; else some row. Without
- * a branch: which of the two places is the right one cannot be predicted.
+ * Returns the row with the component's key if the node's table has one; else some other row.
+ * Without a branch: which of the two slots matches cannot be predicted.
  */
 static inline const struct artefact_node *find_row(const struct policy_engine *engine,
 						   const struct artefact_node *node,
@@ -187,7 +188,7 @@ static const struct artefact_node *find_long_child(const struct policy_engine *e
 	return NULL;
 }
 
-/* The child that the component leads to, or NULL. */
+/* The child for the component, or NULL. */
 static inline const struct artefact_node *find_child(const struct policy_engine *engine,
 						     const struct artefact_node *node,
 						     const struct component *component)
@@ -203,7 +204,7 @@ static bool pattern_holds(const struct policy_engine *engine, const struct compo
 			  const struct artefact_pattern *pattern)
 {
 	const char *text = engine->bytes + pattern->text, *name = engine->path + component->start;
-	size_t len = pattern->len - 1u; /* of a suffix */
+	size_t len = pattern->len - 1u; /* length of the literal suffix */
 
 	if (!pattern->suffix)
 		return glob_pattern_matches(text, pattern->len, name, component->len);
@@ -222,7 +223,8 @@ static void take_wildcards(struct walk *walk, const struct artefact_fork *fork,
 			push(walk, &engine->nodes[engine->patterns[i].to], component + 1, false);
 }
 
-/* The path goes on below @node with @component. */
+/* The path continues below @node with @component: marks postings for everything below, and pushes
+ * wildcard children. */
 static void pass_through(struct walk *walk, const struct artefact_node *node,
 			 const struct component *component)
 {
@@ -245,7 +247,7 @@ static void pass_through(struct walk *walk, const struct artefact_node *node,
 		take_wildcards(walk, fork, component);
 }
 
-/* The path ends in the node. */
+/* The path ends at the node: marks its postings. */
 static void end_in(const struct walk *walk, const struct artefact_node *node)
 {
 	if (node->kind & NODE_HERE)
@@ -254,7 +256,7 @@ static void end_in(const struct walk *walk, const struct artefact_node *node)
 		mark_postings(walk->engine, walk->query, walk->engine->forks[node->ends].here);
 }
 
-/* Follows literal children from @node, by the components from @next on. */
+/* Follows literal children from @node along the components from @next on. */
 static void descend(struct walk *walk, const struct artefact_node *node,
 		    const struct component *next)
 {
@@ -270,7 +272,7 @@ static void descend(struct walk *walk, const struct artefact_node *node,
 	end_in(walk, node);
 }
 
-/* The same from the node of a "**", one component at a time, where wildcards follow it. */
+/* The same from a "**" node that has wildcard children, one component at a time. */
 static void float_by_wildcards(struct walk *walk, const struct artefact_node *node,
 			       const struct component *next)
 {
@@ -286,9 +288,9 @@ static void float_by_wildcards(struct walk *walk, const struct artefact_node *no
 }
 
 /*
- * The same from the node of a "**" that only literal children follow, by any of the components from
- * @next on. Most children that are found lead nowhere; one branch tests that together with whether
- * a child was found. (components[] has a row behind the last one, so that next + 1 can be read.)
+ * The same from a "**" node with literal children only, at any component from @next on. Most
+ * children that are found lead nowhere; one branch tests both that and whether a child was found.
+ * (components[] has an extra row, so that next + 1 can be read.)
  */
 static void float_by_literals(struct walk *walk, const struct artefact_node *node,
 			      const struct component *next)
@@ -342,8 +344,7 @@ void lookup_path(struct policy_engine *engine, const struct query *query)
 }
 
 /*
- * The index: one look-up for each name behind a dot, and for each length of prefix that occurs in
- * the policy
+ * The index: one look-up for the name after each dot, and one for each prefix length in the policy
  */
 
 #define PORT_BITS 16
@@ -374,7 +375,7 @@ static void lookup_word(struct policy_engine *engine, const struct query *query,
 		lookup(engine, query, &key);
 }
 
-/* The first @length of 64 bits. */
+/* The first @length of 64 bits, the others cleared. */
 static uint64_t first_bits(uint64_t bits, uint32_t length)
 {
 	return length == 0 ? 0 : bits >> (64 - length) << (64 - length);

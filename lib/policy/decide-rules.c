@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The rules that apply, and their answer together
+ * The rules that apply, and their combined answer
  *
- * A condition's primary key was found by its look-up, which left a mark; its other keys are
- * compared here. Exceptions that have an index are found like matches, and stamp their rule; only
- * those without one are tried rule by rule. Then the most severe action wins, after two kinds of
- * permission have been taken out: one whose constraint does not hold, and one of a file that only
- * narrows where no other file permits.
+ * A look-up has marked conditions by their primary key; their other keys are compared here. Indexed
+ * exceptions are found like matches, and stamp their rule; only those without an index are tried
+ * rule by rule. Then the most severe action wins, after two kinds of permission are discarded:
+ * those whose constraint does not hold, and those of a narrowing file that no other file permits.
  */
 
 #include "policy/decide-internal.h"
@@ -96,7 +95,7 @@ static bool condition_key_holds(const struct policy_engine *engine, const struct
 {
 	static const struct artefact_lists none;
 	const struct artefact_condition *row = &engine->conditions[condition];
-	/* The check of the artefact refuses a row without lists that has such keys. */
+	/* The check of the artefact refuses a condition that has such keys without lists. */
 	const struct artefact_lists *lists =
 		row->lists == ARTEFACT_NONE ? &none : &engine->lists[row->lists];
 
@@ -133,7 +132,7 @@ static bool condition_holds(const struct policy_engine *engine, const struct que
 
 	if (!(row->operations & query->bit))
 		return false;
-	/* Most conditions have no key besides the one that found them. */
+	/* Most conditions have no key other than their primary one. */
 	if (row->primary != PRIMARY_NONE) {
 		if (!is_marked(engine, condition))
 			return false;
@@ -146,7 +145,7 @@ static bool condition_holds(const struct policy_engine *engine, const struct que
 	return true;
 }
 
-/* An empty list holds for nothing, whatever the request says. */
+/* An empty list never holds, whatever the request states. */
 static bool has_empty_list(const struct policy_engine *engine, const struct artefact_condition *row,
 			   uint32_t keys)
 {
@@ -159,8 +158,8 @@ static bool has_empty_list(const struct policy_engine *engine, const struct arte
 	return false;
 }
 
-/* Would the condition hold if the request said what it leaves unsaid? Then @ret_facts is what it
- * would have to say: 0 where the condition holds as it is. */
+/* Would the condition hold if the request stated more? Then *@ret_facts are the facts it would have
+ * to state: 0 if it holds already. */
 static bool condition_could_hold(const struct policy_engine *engine, const struct query *query,
 				 uint32_t condition, unsigned *ret_facts)
 {
@@ -179,7 +178,7 @@ static bool condition_could_hold(const struct policy_engine *engine, const struc
 
 /* ---- the rules that apply ---- */
 
-/* In the order in which a broken one is reported. */
+/* In the order in which broken constraints are reported. */
 enum constraint_kind {
 	CONSTRAINT_SANDBOX,
 	CONSTRAINT_TOKEN,
@@ -195,7 +194,7 @@ static const char *const constraint_reasons[N_CONSTRAINTS] = {
 	[CONSTRAINT_SHA256] = "a rule allows this, but sha256 does not hold",
 };
 
-/* Marks every condition whose primary key holds, and lists it as a candidate. */
+/* Marks every condition whose primary key holds, and adds it to the candidates. */
 static void look_up(struct policy_engine *engine, const struct query *query)
 {
 	int operation = __builtin_ctzll(query->bit);
@@ -241,11 +240,11 @@ static void find_exceptions(struct policy_engine *engine, const struct query *qu
 }
 
 struct tally {
-	bool may_depend; /* a rule or an exception asks for a fact that the request leaves unsaid */
-	bool is_plain;	 /* no rule found has a constraint or is of a file that narrows */
+	bool may_depend; /* a rule or an exception depends on an unstated fact */
+	bool is_plain;	 /* no rule found has a constraint or is of a narrowing file */
 	bool is_granted; /* a file that may widen, or the default, permits it */
 	unsigned broken;
-	bool is_narrow;		    /* a file that may not widen permits it */
+	bool is_narrow;		    /* a narrowing file permits it */
 	enum policy_action verdict; /* POLICY_PASS: no rule that counts applies */
 };
 
@@ -286,7 +285,7 @@ static void find_rules(struct policy_engine *engine, const struct query *query, 
 	tally->may_depend = keys & query->unsaid;
 }
 
-/* "L2" is 2; 0 for anything else. */
+/* 2 for "L2"; 0 for anything but a level. */
 static unsigned level_of(const char *sandbox)
 {
 	return sandbox[0] == 'L' && sandbox[1] >= '1' && sandbox[1] <= '9' && sandbox[2] == '\0'
@@ -294,7 +293,7 @@ static unsigned level_of(const char *sandbox)
 		       : 0;
 }
 
-/* A deeper level has everything that the one above it has. */
+/* A deeper level satisfies a requirement for a shallower one. */
 static bool is_in_sandbox(const char *wanted, const char *given)
 {
 	if (!given)
@@ -323,11 +322,11 @@ static bool size_holds(const struct query *query, uint64_t max)
 {
 	if (query->request->has_size)
 		return query->request->size_bytes <= max;
-	/* Without a size, a write may be of any size. */
+	/* A write of unknown size may be of any size. */
 	return max == UINT64_MAX || strcmp(query->operation->name, "fs.write") != 0;
 }
 
-/* Which constraints of a permitting rule do not hold: bits of enum constraint_kind. */
+/* The constraints of a permitting rule that do not hold: bits of enum constraint_kind. */
 static unsigned find_broken(const struct policy_engine *engine, const struct query *query,
 			    const struct artefact_rule *rule)
 {
@@ -345,8 +344,8 @@ static unsigned find_broken(const struct policy_engine *engine, const struct que
 	return broken;
 }
 
-/* A match repeats the fields of its rule that most decisions need: only one with a constraint reads
- * the rule. */
+/* The match has copies of the fields that most decisions need: read the rule only if it has a
+ * constraint. */
 static unsigned broken_constraints(const struct policy_engine *engine, const struct query *query,
 				   const struct artefact_condition *match)
 {
@@ -369,7 +368,7 @@ static bool counts(const struct policy_engine *engine, const struct query *query
 	       (tally->is_granted || !(match->flags & CONDITION_NARROWS));
 }
 
-/* Finds which permissions count, and the verdict without the others. */
+/* Determines which permissions count, and the verdict without the others. */
 static void weigh(const struct policy_engine *engine, const struct query *query,
 		  struct tally *tally)
 {
@@ -406,7 +405,8 @@ static const char *stricter_sandbox(const char *a, const char *b)
 	return strcmp(a, b) >= 0 ? a : b;
 }
 
-/* No request meets the digests of two programs, so either one tells why it was refused. */
+/* No program matches the digests of two rules, so either one explains the refusal: take the
+ * smaller. */
 static const char *first_text(const char *a, const char *b)
 {
 	if (!a || !b)
@@ -428,7 +428,7 @@ static void add_constraints(const struct policy_engine *engine,
 	all->sha256 = first_text(all->sha256, sha256_of(engine, rule));
 }
 
-/* One step of a heap sort: moves the number at @root down to its place. */
+/* One step of heap sort: sinks the number at @root to its place. */
 static void sink(uint32_t *numbers, size_t root, size_t n)
 {
 	for (size_t child; (child = 2 * root + 1) < n; root = child) {
@@ -442,7 +442,7 @@ static void sink(uint32_t *numbers, size_t root, size_t n)
 	}
 }
 
-/* In place: qsort() may allocate, and a decision must not. */
+/* Sorts in place: qsort() may allocate, and a decision must not. */
 static void sort_ascending(uint32_t *numbers, size_t n)
 {
 	for (size_t i = n / 2; i-- > 0;)
@@ -456,7 +456,7 @@ static void sort_ascending(uint32_t *numbers, size_t n)
 	}
 }
 
-/* Does the rule belong to the answer? */
+/* Is the rule one of those that determine the answer? */
 static bool is_cause(const struct policy_engine *engine, const struct query *query,
 		     const struct artefact_condition *match, const struct tally *tally,
 		     enum policy_cause cause)
@@ -466,8 +466,8 @@ static bool is_cause(const struct policy_engine *engine, const struct query *que
 	return match->action == tally->verdict && counts(engine, query, match, tally);
 }
 
-/* Turns engine->found into the rules that made the answer, ascending, and adds up the constraints.
- */
+/* Reduces engine->found to the rules that determine the answer, ascending, and combines the
+ * constraints. */
 static void keep_causes(struct policy_engine *engine, const struct query *query,
 			const struct tally *tally, struct policy_decision *ret)
 {
@@ -508,16 +508,16 @@ static enum constraint_kind first_broken(unsigned broken)
 
 /* ---- facts on which the answer depends ---- */
 
-/* The weight of a rule if it applied: it outweighs every rule that is worth less. */
+/* The weight of a rule if it applies: it overrides every rule of lower worth. */
 struct stake {
 	unsigned worth; /* STAKE_BROKEN, or 2 * enum policy_action */
 	unsigned facts; /* whether it applies depends on these; 0: it applies */
 };
 
-/* A permission whose constraint does not hold takes from a default that allows. */
+/* A permission with a broken constraint overrides a default that allows. */
 #define STAKE_BROKEN 1u
 
-/* Finds the exceptions of an index that would hold if the request said more. */
+/* Finds indexed exceptions that would hold if the request stated more. */
 static void find_doubts(struct policy_engine *engine, const struct query *query)
 {
 	for (size_t i = 0; i < engine->n_candidates; i++) {
@@ -548,7 +548,7 @@ static unsigned doubts_about(const struct policy_engine *engine, const struct qu
 	return facts;
 }
 
-/* The constraints about facts that the request leaves unsaid. */
+/* The constraints that depend on facts which the request does not state. */
 static unsigned unsaid_constraints(const struct policy_request *request)
 {
 	return (unsigned)!request->sandbox << CONSTRAINT_SANDBOX |
@@ -573,8 +573,8 @@ static unsigned facts_of_constraints(unsigned constraints)
 	return set;
 }
 
-/* False where the rule does not apply, whatever the request may say besides. @is_granted: a file
- * that may widen permits it. */
+/* False if the rule cannot apply, whatever else the request states. @is_granted: a file that may
+ * widen permits it. */
 static bool find_stake(const struct policy_engine *engine, const struct query *query,
 		       uint32_t candidate, bool is_granted, struct stake *ret)
 {
@@ -599,7 +599,7 @@ static bool find_stake(const struct policy_engine *engine, const struct query *q
 	return true;
 }
 
-/* Does a file that may widen, or the default, permit it: for certain, or perhaps? */
+/* Does a file that may widen, or the default, permit it: certainly, or possibly? */
 static void find_grants(const struct policy_engine *engine, const struct query *query,
 			bool *ret_is_granted, bool *ret_may_be_granted)
 {
@@ -619,7 +619,7 @@ static void find_grants(const struct policy_engine *engine, const struct query *
 	}
 }
 
-/* Adds @new to the decision, which keeps the first rules, ascending. */
+/* Adds @new to the decision, which keeps the first rules in ascending order. */
 static void add_dependence(struct policy_engine *engine, struct policy_dependence new,
 			   struct policy_decision *decision)
 {
@@ -638,7 +638,7 @@ static void add_dependence(struct policy_engine *engine, struct policy_dependenc
 	decision->n_dependences = n + 1;
 }
 
-/* Adds every rule that may apply and is outweighed by none that does apply. */
+/* Adds every rule that may apply and that no applying rule overrides. */
 static void find_dependences(struct policy_engine *engine, const struct query *query,
 			     struct policy_decision *ret)
 {
@@ -669,7 +669,7 @@ static void find_verdict(struct policy_engine *engine, const struct query *query
 		ret->verdict = tally->verdict;
 		ret->cause = CAUSE_RULES;
 	} else if (tally->broken) {
-		/* Also where the default is to allow: the constraint was written on purpose. */
+		/* Even if the default allows: the constraint was written on purpose. */
 		ret->verdict = POLICY_DENY;
 		ret->cause = CAUSE_CONSTRAINT;
 		ret->reason = constraint_reasons[first_broken(tally->broken)];
@@ -696,10 +696,10 @@ void rules_judge(struct policy_engine *engine, const struct query *query,
 }
 
 /*
- * policy_explain(): every rule that was near a request, and what kept it from applying
+ * policy_explain(): every rule that nearly matched a request, and what prevented it
  *
- * The same look-ups and the same conditions as a decision, but over all rules; it takes time that
- * grows with the policy.
+ * It uses the same look-ups and conditions as a decision, but for all rules, so its time grows with
+ * the policy.
  */
 
 /* The first key that does not hold, or N_MATCH_KEYS. */
@@ -715,7 +715,7 @@ static enum match_key first_failing(const struct policy_engine *engine, const st
 	return N_MATCH_KEYS;
 }
 
-/* The number, as written, of the first exception that holds; NONE. */
+/* The number, in the order of the file, of the first exception that holds, or NONE. */
 static uint32_t find_exception(const struct policy_engine *engine, const struct query *query,
 			       const struct artefact_rule *rule)
 {
@@ -731,7 +731,7 @@ static uint32_t find_exception(const struct policy_engine *engine, const struct 
 	return first;
 }
 
-/* False where the rule was not near at all. */
+/* False if neither the operation nor an indexed key matched. */
 static bool explain_rule(const struct policy_engine *engine, const struct query *query,
 			 uint32_t row, struct policy_explanation *ret)
 {

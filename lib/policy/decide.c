@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The decision: the request is checked and looked up, then the built-in rules judge, then a token
+ * The decision: the request is checked and looked up; then the built-in rules judge, then a token
  * or the policy's rules, then the votes of extensions
  *
- * A request that cannot be judged with certainty is denied. That includes one that leaves out what
- * the rules of its operation ask about: without the project's root, or without the port, a rule
+ * A request that cannot be judged with certainty is denied. That includes one that lacks a fact
+ * which the rules of its operation need: without the project's root, or without the port, a rule
  * that denies would silently not apply.
  */
 
@@ -45,7 +45,7 @@ static void open_sections(struct policy_engine *engine)
 	engine->entries_mask = artefact_n_rows(artefact, SECTION_INDEX) - 1;
 }
 
-/* An array of one number for each row. */
+/* Allocates one number per row of the section. */
 static uint32_t *numbers(struct policy_engine *engine, enum artefact_section section)
 {
 	size_t n = artefact_n_rows(&engine->artefact, section);
@@ -82,7 +82,7 @@ int policy_engine_new_guarded(const struct artefact *artefact, const struct guar
 
 	if (!engine)
 		return -ENOMEM;
-	/* Each decision writes the components (12 pages) before it reads them. */
+	/* Do not clear components[] (12 pages): each decision writes them before it reads them. */
 	memset(engine, 0, offsetof(struct policy_engine, components));
 	engine->artefact = *artefact;
 	open_sections(engine);
@@ -123,7 +123,8 @@ void policy_engine_guard(struct policy_engine *engine, const struct guarded_list
 	engine->guarded = list ? list : &engine->first_guarded;
 }
 
-/* After 2^30 decisions the generations begin again: clear the stamps of the same numbers. */
+/* Generation numbers wrap after 2^30 decisions: clear all stamps, which would otherwise become
+ * valid again. */
 static void restart_generations(struct policy_engine *engine)
 {
 	const struct artefact *artefact = &engine->artefact;
@@ -150,12 +151,12 @@ void engine_begin(struct policy_engine *engine)
 }
 
 /*
- * The request's host: a name or an address, read so strictly that no two programs can take it for
+ * The request's host: a name or an address, parsed so strictly that no two programs can take it for
  * different hosts
  *
- * inet_aton() reads "127.1", "0x7f.0.0.1", "2130706433" and "010.0.0.1" as addresses, other parsers
- * read them as names: so a host that ends in a number must be a complete IPv4 address. An IPv4
- * address inside an IPv6 one reaches the same host, so the rules about both apply.
+ * inet_aton() parses "127.1", "0x7f.0.0.1", "2130706433" and "010.0.0.1" as addresses, other
+ * parsers take them for names: so a host whose last label is a number must be a complete IPv4
+ * address. An IPv4 address inside an IPv6 one reaches the same host, so the rules about both apply.
  */
 
 #define LABEL_MAX 63
@@ -185,7 +186,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Would some program take a name with this last label for an address? */
+/* Would some program parse a name with this last label as an address? */
 static bool ends_in_number(const char *label)
 {
 	if (label[0] == '0' && (label[1] == 'x' || label[1] == 'X'))
@@ -195,7 +196,7 @@ static bool ends_in_number(const char *label)
 	return *label == '\0';
 }
 
-/* Copies a label in lower case. Returns its length, or 0 where it is no label. */
+/* Copies a label in lower case. Returns its length, or 0 if it is invalid. */
 static size_t fold_label(const char *text, char *folded)
 {
 	size_t len = 0;
@@ -219,7 +220,7 @@ static const char *read_name(const struct policy_engine *engine, const char *tex
 	uint16_t starts[HOST_SUFFIXES_MAX];
 	size_t n_labels = 0, len = 0;
 
-	/* At most 253 bytes and a dot, so at most 127 labels. */
+	/* Terminates: 253 bytes and a dot have at most 127 labels. */
 	for (;;) {
 		size_t n = fold_label(text + len, name + len);
 
@@ -260,7 +261,7 @@ static const char *read_host(struct policy_engine *engine, const char *host, str
 	query->has_host = true;
 	if (len == 0)
 		return "the host is empty";
-	/* A name may have a dot behind its 253 bytes. */
+	/* A name may have a final dot after its 253 bytes. */
 	if (len > HOST_BYTES_MAX + 1u || (len > HOST_BYTES_MAX && host[len - 1] != '.'))
 		return "the host is longer than 253 bytes";
 	if (!memchr(host, ':', len))
@@ -307,8 +308,8 @@ static bool root_is_normal(struct policy_engine *engine, const char *root)
 	return true;
 }
 
-/* How many components the project's root has; NO_PROJECT where the path is not in it, or no glob is
- * below the project. */
+/* Number of components of the project's root; NO_PROJECT if it does not contain the path, or no
+ * glob is below the project. */
 static size_t count_project_components(const struct policy_engine *engine)
 {
 	const struct artefact_node *root = &engine->nodes[1];
@@ -443,7 +444,7 @@ static void decide_by_builtin(const struct builtin_rule *builtin,
 		ret->facts = 1u << UNSAID_MODE;
 }
 
-/* An unsaid fact that may change the answer of the rules may change this answer, too. */
+/* A fact that may change the rules' answer may change this answer, too. */
 static void keep_dependences(const struct policy_decision *rules, struct policy_decision *ret)
 {
 	ret->facts |= rules->facts;
@@ -457,7 +458,7 @@ static bool allows_by_rule(const struct policy_decision *decision)
 	       (decision->verdict == POLICY_ALLOW || decision->verdict == POLICY_WARN);
 }
 
-/* A rule that denies outweighs a built-in review, and rules that want a review, too, stay named. */
+/* A deny rule overrides a built-in review; rules that also require review stay listed. */
 static void add_builtin(const struct builtin_rule *builtin, const struct policy_request *request,
 			struct policy_decision *ret)
 {
@@ -507,8 +508,8 @@ void policy_decide(struct policy_engine *engine, const struct policy_request *re
 		add_builtin(builtin, request, ret);
 }
 
-/* A denial by a rule or a built-in rule is final, and a token bypasses extensions. Where no rule
- * has decided, an extension may still allow. */
+/* A denial by a rule or a built-in rule is final, and a token bypasses extensions. If no rule
+ * decided, an extension may still allow. */
 bool policy_wants_votes(const struct policy_decision *decision)
 {
 	if (decision->cause == CAUSE_TOKEN || decision->cause == CAUSE_BAD_REQUEST)

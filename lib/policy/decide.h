@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * The evaluator: the only one, on the artefact, for every tool
+ * The evaluator: one for all tools, working on the artefact
  *
- * An engine holds the scratch memory of one thread, sized when it is made: a decision allocates
- * nothing, whatever it is asked. Built-in rules are compiled into the program (policy/builtin),
- * come first and always; then, unless a valid token was given, the rules of the artefact. Extension
- * programs are asked by the caller (lib/extension), between policy_decide() and policy_add_votes().
+ * An engine has the scratch memory of one thread, sized when it is created: a decision never
+ * allocates. Built-in rules are compiled into the program (policy/guarded.c) and always come first;
+ * then, unless a valid token was given, the rules of the artefact. The caller asks extension
+ * programs (lib/extension) between policy_decide() and policy_add_votes().
  *
- * deny > require_review > warn > allow > pass, and then the default of the operation's class. Order
- * has no part in it.
+ * Severity: deny > require_review > warn > allow > pass, and then the default of the operation's
+ * class. The order of rules does not matter.
  */
 
 #include <stdbool.h>
@@ -24,27 +24,27 @@ struct guarded_list;
 struct policy_engine;
 struct sbx_error;
 
-/* Texts are borrowed and may be NULL; a list ends with NULL. */
+/* Borrows its texts, which may be NULL; lists end with NULL. */
 struct policy_request {
 	const char *operation;
-	const char *path;	  /* ARGUMENT_PATH: absolute and normal */
+	const char *path;	  /* for ARGUMENT_PATH: absolute and normal */
 	const char *project_root; /* absolute and normal, for globs below the project */
-	const char *host;	  /* ARGUMENT_HOST: a name or an address */
+	const char *host;	  /* for ARGUMENT_HOST: a name or an address */
 	uint16_t port;
 	bool has_port;
-	const char *proto; /* "tcp" (also NULL) or "udp" */
+	const char *proto; /* "tcp" (the default for NULL) or "udp" */
 	const char *caller;
 	const char *const *caller_tags;
 	const char *state;
 	const char *mode;
-	const char *sandbox; /* the sandbox's level, "L2", for require_sandbox; or NULL */
+	const char *sandbox; /* level such as "L2", for require_sandbox; or NULL */
 	uint64_t size_bytes; /* of the write, for max_file_size */
 	bool has_size;
-	const char *sha256; /* of the program that is executed: 64 hex digits, or NULL */
-	bool has_token;	    /* a token for exactly this request was found valid */
+	const char *sha256; /* of the executed program: 64 hex digits, or NULL */
+	bool has_token;	    /* a valid token for exactly this request was given */
 };
 
-/* Facts that a request may leave unsaid. A request by a sandboxed command has none of them. */
+/* Facts that a request may leave out. A request by a sandboxed command has none of them. */
 enum policy_unsaid {
 	UNSAID_CALLER,
 	UNSAID_TAG,
@@ -59,7 +59,7 @@ enum policy_unsaid {
 /* "caller", "caller_tag", ... */
 const char *policy_unsaid_name(enum policy_unsaid fact);
 
-/* A rule that could change the answer, and the unsaid facts that it asks for. */
+/* A rule that could change the answer, and the missing facts on which it depends. */
 struct policy_dependence {
 	uint32_t rule;	/* row of SECTION_RULES */
 	unsigned facts; /* bits of enum policy_unsaid */
@@ -67,43 +67,45 @@ struct policy_dependence {
 enum { POLICY_DEPENDENCES_MAX = 16 };
 
 enum policy_cause {
-	CAUSE_DEFAULT, /* no rule applies */
+	CAUSE_DEFAULT, /* no rule applied */
 	CAUSE_RULES,
 	CAUSE_BUILTIN,
 	CAUSE_TOKEN,
 	CAUSE_CONSTRAINT, /* a rule allows, but its constraint does not hold */
 	CAUSE_EXTENSION,
-	CAUSE_BAD_REQUEST, /* it cannot be judged, so it is denied: an unknown operation, a path
-			      that is not normal */
+	CAUSE_BAD_REQUEST, /* the request cannot be judged, so it is denied: an unknown operation, a
+			      path that is not normal */
 };
 
 struct policy_decision {
 	enum policy_action verdict; /* never POLICY_PASS */
 	enum policy_cause cause;
-	const uint32_t *rules; /* rows of SECTION_RULES that have the verdict's action, ascending;
+	const uint32_t *rules; /* rows of SECTION_RULES with the verdict's action, ascending; the
 				  engine's memory */
 	size_t n_rules;
-	const char *builtin;		/* CAUSE_BUILTIN: the rule's name */
-	const char *extension;		/* CAUSE_EXTENSION: the program's name */
-	const char *reason;		/* of every cause but CAUSE_RULES; NULL there */
-	struct constraints constraints; /* of all allowing rules together: the strictest */
-	/* The facts on which the answer may depend: a request that says any other besides has the
-	 * same verdict. Then the first rules that ask for them; a built-in rule is none. */
+	const char *builtin;		/* for CAUSE_BUILTIN: the rule's name */
+	const char *extension;		/* for CAUSE_EXTENSION: the program's name */
+	const char *reason;		/* NULL for CAUSE_RULES */
+	struct constraints constraints; /* the strictest of all allowing rules' */
+	/* The facts on which the answer may depend: stating any other fact does not change the
+	 * verdict. Then the first rules that depend on them, without built-in rules. */
 	unsigned facts;
-	const struct policy_dependence *dependences; /* ascending by rule; engine's memory */
+	const struct policy_dependence *dependences; /* ascending by rule; the engine's memory */
 	size_t n_dependences;
 };
 
 /* @artefact must outlive the engine. */
 int policy_engine_new(const struct artefact *artefact, struct policy_engine **ret);
-/* With @list for the built-in rules from the beginning: borrowed. NULL: the system's. */
+/* Sets @list, which is borrowed, for the built-in rules from the beginning. NULL: the system's
+ * paths. */
 int policy_engine_new_guarded(const struct artefact *artefact, const struct guarded_list *list,
 			      struct policy_engine **ret);
 struct policy_engine *policy_engine_free(struct policy_engine *engine);
 void policy_engine_free_ptr(struct policy_engine **engine);
 #define _cleanup_engine_ _cleanup_(policy_engine_free_ptr)
 
-/* Sets the paths that built-in rules are about: borrowed. NULL: those that it was made with. */
+/* Sets the paths of built-in rules, which are borrowed. NULL: the list given to
+ * policy_engine_new_guarded(). */
 void policy_engine_guard(struct policy_engine *engine, const struct guarded_list *list);
 
 /* @ret's pointers are valid until the engine's next decision. */
@@ -117,30 +119,30 @@ struct policy_vote {
 	const char *reason;
 };
 
-/* May votes of extensions still change it? If not they are not even asked. */
+/* Could votes of extensions still change the decision? If not, do not ask them. */
 bool policy_wants_votes(const struct policy_decision *decision);
-/* Adds the votes of extensions to a decision that is neither denied nor made by a token. */
+/* Adds the votes of extensions to a decision that policy_wants_votes(). */
 void policy_add_votes(struct policy_decision *decision, const struct policy_vote *votes,
 		      size_t n_votes);
 
-/* Why a rule that was near a request applies or not. */
+/* Why a rule that nearly matched a request applies or not. */
 enum policy_near {
 	NEAR_APPLIES,
-	NEAR_EXCEPTED,	/* the match holds, an exception takes it back */
-	NEAR_OPERATION, /* right argument, other operation */
-	NEAR_KEY,	/* right operation; this is the first key that does not hold */
-	NEAR_EXCLUDED,	/* its path is taken out by a '!' glob */
+	NEAR_EXCEPTED,	/* the match holds, but so does an exception */
+	NEAR_OPERATION, /* the argument matches, but not the operation */
+	NEAR_KEY,	/* the operation matches, but not this key, the first that fails */
+	NEAR_EXCLUDED,	/* a '!' glob excludes the path */
 };
 
 struct policy_explanation {
 	uint32_t rule;
 	enum policy_near near;
-	enum match_key key; /* NEAR_KEY */
-	uint32_t exception; /* NEAR_EXCEPTED: which, from 0 */
+	enum match_key key; /* for NEAR_KEY */
+	uint32_t exception; /* for NEAR_EXCEPTED: its number, from 0 */
 };
 
 /*
- * Never short-circuits: one row for every rule whose operation or indexed key holds, ascending by
+ * Checks all rules: one row for every rule whose operation or indexed key matches, ascending by
  * rule. Returns the number of rows, of which at most @max are written.
  */
 size_t policy_explain(struct policy_engine *engine, const struct policy_request *request,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A decision as text and as JSON: the verdict, why, and for a refusal what to type
+ * A decision as text and as JSON: the verdict, the reason, and for a refusal the remedy
  *
  *   denied: fs.write '/srv/p/src/a.c'
  *     why: no rule explicitly allowed this operation
  *     fix: add to p.yaml under 'capabilities:'
  *       ...
  *
- * Texts of a request or a policy are made safe for a terminal here.
+ * Texts of a request or a policy are escaped for a terminal here.
  */
 
 #include "policy/request.h"
@@ -52,7 +52,7 @@ int decision_status(enum policy_action verdict)
 	return statuses[verdict];
 }
 
-/* The eight digits of four bytes, each in a byte of its own: the first in the low bits. */
+/* The eight hexadecimal digits of four bytes, one digit per byte, the first in the low bits. */
 static uint64_t hex_digits(uint32_t bytes)
 {
 	uint64_t spread = bytes, digits, letters;
@@ -60,7 +60,7 @@ static uint64_t hex_digits(uint32_t bytes)
 	spread = (spread | spread << 16) & 0x0000ffff0000ffffu;
 	spread = (spread | spread << 8) & 0x00ff00ff00ff00ffu;
 	digits = (spread >> 4 & 0x000f000f000f000fu) | (spread & 0x000f000f000f000fu) << 8;
-	/* Adding 6 to a digit above 9 sets the bit above its four. */
+	/* SWAR hex: adding 6 to a nibble sets bit 4 exactly if it was above 9. */
 	letters = (digits + 0x0606060606060606u) >> 4 & 0x0101010101010101u;
 	return digits + 0x3030303030303030u + letters * ('a' - '0' - 10);
 }
@@ -103,9 +103,8 @@ static void add_rule_place(struct text *out, const struct artefact *artefact, ui
 }
 
 /*
- * The fix is the narrowest change: a rule for this operation on this argument where none applies,
- * an exception where a rule refuses it. It is YAML that can be pasted, so every text in it is
- * quoted.
+ * The fix is the narrowest change: a new rule for this operation and argument if none applies, an
+ * exception if a rule refuses it. It is YAML to be pasted, so every text in it is quoted.
  */
 
 typedef void add_fn(struct text *out, const struct artefact *artefact,
@@ -118,7 +117,8 @@ static bool is_address(const char *host)
 	return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
 }
 
-/* A path of the project is written as one, so that the rule holds wherever the project lies. */
+/* Writes a path in the project as a relative one, so that the rule holds wherever the project
+ * is. */
 static void add_path(struct text *out, const struct policy_request *request)
 {
 	const char *root = request->project_root;
@@ -134,8 +134,8 @@ static void add_path(struct text *out, const struct policy_request *request)
 	}
 }
 
-/* The most specific condition that the request meets, as members of a flow map. False: it has no
- * argument, caller or state. */
+/* Adds the most specific condition that the request meets, as members of a flow map. False if the
+ * request has no argument, caller or state. */
 static bool add_condition(struct text *out, const struct policy_request *request,
 			  const char *separator)
 {
@@ -159,7 +159,8 @@ static bool add_condition(struct text *out, const struct policy_request *request
 	return out->len > before;
 }
 
-/* "allow-fs-write-a.c": letters, digits, '.', '_' and '-' need no quotes in YAML. */
+/* Adds a name such as "allow-fs-write-a.c": letters, digits, '.', '_' and '-' need no quotes in
+ * YAML. */
 static void add_rule_name(struct text *out, const struct policy_request *request)
 {
 	const char *last = request->path ? path_last(request->path) : request->host;
@@ -177,7 +178,7 @@ static void add_rule_name(struct text *out, const struct policy_request *request
 	}
 }
 
-/* A file that only narrows cannot allow anything by itself. */
+/* The file to add a rule to: a narrowing file cannot allow anything by itself. */
 static const char *file_to_change(const struct artefact *artefact)
 {
 	const struct artefact_source *sources = artefact_rows(artefact, SECTION_SOURCES);
@@ -202,7 +203,7 @@ static void add_new_rule(struct text *out, const struct artefact *artefact,
 	text_add(out, " }\n    action: allow\n");
 }
 
-/* Rules of fs.rules, net.rules and exec.rules have no exceptions; their name is their place. */
+/* Rules of fs.rules, net.rules and exec.rules cannot have exceptions; their name contains a '['. */
 static bool can_have_exceptions(const struct artefact *artefact,
 				const struct policy_decision *decision)
 {
@@ -213,8 +214,8 @@ static bool can_have_exceptions(const struct artefact *artefact,
 	return true;
 }
 
-/* Is it the rule that net.mode implies? The file has no text for it, so no place for an exception.
- */
+/* Is the rule implied by net.mode? Then the file has no rule to which an exception could be
+ * added. */
 static bool is_of_net_mode(const struct artefact *artefact, uint32_t row)
 {
 	const struct artefact_rule *rule = rule_at(artefact, row);
@@ -382,7 +383,7 @@ void decision_add_fix(struct text *out, const struct artefact *artefact,
 
 /* ---- text ---- */
 
-/* So many rules are named; the others are counted. */
+/* At most so many rules are named; the others are counted. */
 #define RULES_SHOWN_MAX 8
 
 static const char *const headings[] = {
@@ -508,7 +509,7 @@ static void add_constraints(struct text *out, const struct constraints *constrai
 	}
 }
 
-/* The lines of @fix, each behind the first one indented. */
+/* Adds the lines of @fix, indented after the first. */
 static void add_fix(struct text *out, const char *fix)
 {
 	const char *head = "  fix: ";
@@ -524,7 +525,7 @@ static void add_fix(struct text *out, const char *fix)
 	}
 }
 
-/* A mask hides the file, not its name in the directory. */
+/* A mask hides a file's content, but its name stays visible in the directory. */
 static void add_visible_name(struct text *out, const struct request_buffer *buffer)
 {
 	if (strcmp(buffer->request.operation, "fs.exists") == 0)
@@ -555,8 +556,8 @@ void decision_add_text(struct text *out, const struct artefact *artefact,
 }
 
 /*
- * JSON: one line, which repeats the request in its normal form, so that a log of decisions is also
- * a test of the next policy.
+ * JSON: one line, which repeats the request in normal form, so that a log of decisions can be
+ * replayed against the next policy.
  */
 
 static void write_rule(struct json_writer *json, const struct artefact *artefact, uint32_t row)
@@ -603,7 +604,7 @@ static void write_reasons(struct json_writer *json, const struct artefact *artef
 	json_end_array(json);
 }
 
-/* The names of the members are those of a policy's keys. */
+/* Members have the names of a policy's keys. */
 static void write_constraints(struct json_writer *json, const struct constraints *constraints)
 {
 	json_add_plain_name(json, "constraints");

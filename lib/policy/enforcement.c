@@ -3,11 +3,11 @@
 /*
  * The layer that can enforce a rule
  *
- * The kernel knows paths and the paths below them, and answers yes or no. A rule that asks for more
- * is narrowed where that gives the command less: an allow that also wants a caller or a token
- * grants nothing, a deny that wants one always applies. Patterns, 'warn' and 'require_review' need
- * the broker, which opens files in the supervisor, and hosts need sbx-proxy; a policy that needs
- * one of them is refused until they exist.
+ * The kernel can check a path and the paths below it, and its answers are yes or no. A rule that
+ * needs more is narrowed if that gives the command less: an allow that depends on a caller or a
+ * token grants nothing, a deny that depends on one always applies. Patterns, 'warn' and
+ * 'require_review' need the broker, which opens files in the supervisor, and hosts need sbx-proxy;
+ * a policy that needs one of them is refused until they exist.
  */
 
 #include "policy/enforcement.h"
@@ -130,8 +130,8 @@ bool value_is_path(const struct match_value *value, uint64_t operations)
 	return glob_is_literal(&glob);
 }
 
-/* The first value that is no path. A '!' glob of an exception counts as one: mounts and Landlock
- * cannot take a path out of an exception. */
+/* The first value that is not a path. A '!' glob of an exception counts as a pattern: mounts and
+ * Landlock cannot exclude a path from an exception. */
 static const struct match_value *find_pattern(const struct condition *condition,
 					      uint64_t operations, bool is_exception)
 {
@@ -181,8 +181,8 @@ static void refuse_pattern(struct rule_enforcement *ret, const struct match_valu
 	set_problem(ret, ENFORCEMENT_REFUSED, PROBLEM_PATTERN, pattern->text, pattern->place);
 }
 
-/* Narrows by a fact that the kernel does not know. True: the rule is an allow and grants nothing.
- */
+/* Narrows a rule that depends on a fact unknown to the kernel. True if the rule is an allow and so
+ * grants nothing. */
 static bool narrow_unseen(const struct policy *policy, const struct rule *rule,
 			  struct rule_enforcement *ret)
 {
@@ -200,8 +200,8 @@ static bool narrow_unseen(const struct policy *policy, const struct rule *rule,
 }
 
 /*
- * Returns those of @operations that no exception takes away for every path. An exception that asks
- * for a fact that the kernel does not know always applies to an allow, and never to a deny.
+ * Returns the subset of @operations that no exception removes for every path. An exception that
+ * depends on a fact unknown to the kernel always applies to an allow, and never to a deny.
  */
 static uint64_t judge_exceptions(const struct rule *rule, uint64_t operations,
 				 struct rule_enforcement *ret)
@@ -230,8 +230,8 @@ static uint64_t judge_exceptions(const struct rule *rule, uint64_t operations,
 	return left;
 }
 
-/* Under a default that allows, an allow whose constraint no command meets is a denial of its paths.
- */
+/* If the default allows, an allow whose constraint no command meets acts as a denial of its
+ * paths. */
 static const struct match_value *find_denying_pattern(const struct policy *policy,
 						      const struct rule *rule, uint64_t operations)
 {
@@ -246,7 +246,7 @@ static const struct match_value *find_denying_pattern(const struct policy *polic
 	return find_pattern(&rule->match, operations, false);
 }
 
-/* The first value (no '!' glob) at or below /proc/self. */
+/* The first value (other than a '!' glob) at or below /proc/self. */
 static const struct match_value *find_reader(const struct condition *condition)
 {
 	const struct match_list *list = &condition->lists[MATCH_PATH];
@@ -287,7 +287,7 @@ struct rule_enforcement rule_file_enforcement(const struct policy *policy, const
 			    policy_action_name(rule->action), rule->place);
 		return ret;
 	}
-	/* An allow of a file that only narrows grants nothing by itself. */
+	/* An allow of a narrowing file grants nothing by itself. */
 	if (rule->action == POLICY_ALLOW && policy->sources[rule->place.source].narrows)
 		return ret;
 	pattern = find_denying_pattern(policy, rule, operations);
@@ -332,7 +332,7 @@ bool rule_grants_network(const struct policy *policy, const struct rule *rule)
 	       (find_unmet(policy, rule) == UNMET_NONE || find_unmet(policy, rule) == UNMET_DIGEST);
 }
 
-/* In this mode the whole loopback is open, and no other host can be reached. */
+/* In the mode loopback the whole loopback is open, and no other host can be reached. */
 static struct rule_enforcement loopback_enforcement(const struct policy *policy,
 						    const struct rule *rule)
 {
@@ -400,7 +400,7 @@ struct rule_enforcement rule_enforcement(const struct policy *policy, const stru
 
 /* ---- defaults, modes and settings ---- */
 
-/* The model does not keep the place of a default. */
+/* The model does not store the place of a default. */
 static const struct policy_place whole_file = { .source = 0, .at = { 1, 1 } };
 
 static struct rule_enforcement begin_default(enum operation_class kind)
@@ -505,14 +505,14 @@ struct rule_enforcement ports_enforcement(const struct policy *policy)
 	return (struct rule_enforcement){ .state = ENFORCEMENT_HELD };
 }
 
-/* ---- the answers in words ---- */
+/* ---- the texts ---- */
 
 #define THE_BROKER "the broker, which this release does not have"
 #define NEEDS_PROXY "the mode proxy needs sbx-proxy, which this release does not have"
 #define NO_NETWORK_FIX "write 'net: {mode: none}', or type --net none, to run without a network"
 
 static const struct {
-	const char *before; /* the detail; a text without detail is all here */
+	const char *before; /* text before the detail; all of the text if there is none */
 	const char *behind;
 	const char *why;
 	const char *fix;

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One glob: split into components at the slashes, each of which is text, "*", "**" or a pattern
+ * One glob: split at the slashes into components, each of which is text, "*", "**" or a pattern
  *
  * The reference is git's wildmatch with WM_PATHNAME, byte by byte, case-sensitive. The differences:
  *
- *   - Globs that git accepts and that match nothing, or hardly anything, are refused: an unclosed
- *     class, an unknown [[:name:]], a backslash at the end, a slash inside a class or behind a
- *     backslash, empty, "." and ".." components (a leading "./" is taken off).
+ *   - Globs that git accepts, but that match nothing or hardly anything, are refused: an unclosed
+ *     class, an unknown [[:name:]], a backslash at the end, a slash inside a class or after a
+ *     backslash, empty, "." and ".." components (a leading "./" is removed).
  *   - A leading slash means the root of the file system, not of the project.
  *   - "name/" is the directory (or file) itself and everything below it; for git, only a directory.
  *   - A glob that names a directory does not match the paths below it, as a line of .gitignore
- * does: that takes "name/", or "name/" followed by two stars. (A literal path matches them.)
+ *     does: that takes "name/", or "name/" followed by two stars. (A literal path matches them.)
  *   - "/" followed by two stars also matches "/" itself.
- *   - The order of globs has no meaning: one that begins with '!' always wins.
+ *   - The order of globs has no meaning: one that begins with '!' always overrides the others.
  *   - GLOB_BYTES_MAX, GLOB_COMPONENTS_MAX, GLOB_FLOATS_MAX and GLOB_STARS_MAX bound the work.
  *
- * One component is matched without recursion and without trust: its pattern may come out of an
- * artefact.
+ * Matching a component is not recursive and trusts nothing: its pattern may come from an artefact.
  */
 
 #include "policy/glob.h"
@@ -29,7 +28,7 @@
 
 #include "base/cleanup.h"
 
-/* Ranges of bytes, two a pair. White space is git's, which leaves out \v and \f. */
+/* Ranges of bytes, as pairs. White space is git's, which excludes \v and \f. */
 static const struct {
 	const char *name;
 	const char *ranges;
@@ -60,7 +59,8 @@ static bool is_in_ranges(const char *ranges, unsigned char c)
 	return false;
 }
 
-/* Returns the position behind the ']' of "[:name:]", whose name is at @at; NULL: there is none. */
+/* Returns the position after the ']' of "[:name:]", whose name begins at @at; NULL if there is
+ * none. */
 static const char *find_kind_end(const char *at, const char *end)
 {
 	const char *close = memchr(at, ']', (size_t)(end - at));
@@ -69,8 +69,8 @@ static const char *find_kind_end(const char *at, const char *end)
 }
 
 /*
- * Is @c in the class whose '[' is before @at? Returns the position behind its ']'; NULL: the class
- * is not closed or names an unknown kind, and matches nothing.
+ * Is @c in the class whose '[' precedes @at? Returns the position after its ']'; NULL: the class is
+ * unclosed or has an unknown name, and matches nothing.
  */
 static const char *match_class(const char *at, const char *end, unsigned char c, bool *ret)
 {
@@ -115,7 +115,7 @@ static const char *skip_class(const char *at, const char *end)
 	return match_class(at, end, 0, &ignored);
 }
 
-/* Matches one byte with the first part of @pattern. Returns the rest of the pattern, or NULL. */
+/* Matches one byte with the first element of @pattern. Returns the rest of the pattern, or NULL. */
 static const char *match_one(const char *pattern, const char *end, unsigned char c)
 {
 	bool matched;
@@ -134,8 +134,8 @@ static const char *match_one(const char *pattern, const char *end, unsigned char
 	return (unsigned char)*pattern == c ? pattern + 1 : NULL;
 }
 
-/* Only the last star is ever tried with more bytes: if an earlier star could take more and still
- * match, so could the later one instead. */
+/* Only the last star needs backtracking: if an earlier star could take more bytes and still match,
+ * the later one could take them instead. */
 bool glob_pattern_matches(const char *pattern, size_t pattern_len, const char *name, size_t len)
 {
 	const char *end = pattern + pattern_len, *name_end = name + len;
@@ -181,9 +181,9 @@ bool glob_component_matches(const struct glob_component *component, const char *
 }
 
 struct shape {
-	size_t n_stars; /* runs of them */
+	size_t n_stars; /* runs of stars count once */
 	bool only_stars;
-	bool has_float; /* a run of two or more */
+	bool has_float; /* a run of two or more stars */
 	bool is_pattern;
 	const char *problem;
 };
@@ -234,7 +234,7 @@ static int refuse(const char *text, const char *why, const char *fix, struct sbx
 static const char fix_component[] = "write the path without it: every component has a name";
 static const char fix_pattern[] = "correct it; a backslash makes the next character literal";
 
-/* Adds the component's text, without its backslashes where it is literal. */
+/* Adds the component's text, without backslashes if it is literal. */
 static void add_text(struct glob *glob, struct glob_component *component, char **free_bytes,
 		     bool unescape)
 {
@@ -259,7 +259,7 @@ static bool is_dots(const struct glob_component *component)
 	       (strcmp(component->text, ".") == 0 || strcmp(component->text, "..") == 0);
 }
 
-/* "a", two stars, two stars, "b" means the same with two stars once. */
+/* Consecutive "**" components mean the same as one. */
 static bool repeats_float(const struct glob *glob, enum glob_kind kind)
 {
 	return kind == GLOB_FLOAT && glob->n_components > 0 &&
@@ -299,7 +299,7 @@ static int add_component(struct glob *glob, const char *text, size_t len, bool l
 	return 0;
 }
 
-/* Reads the anchor of @text ("/", "./", or a bare name) into @glob. Returns the rest. */
+/* Parses the anchor of @text ("/", "./", or a bare name) into @glob. Returns the rest. */
 static const char *take_anchor(struct glob *glob, const char *text)
 {
 	size_t len = strlen(text);
@@ -313,7 +313,7 @@ static const char *take_anchor(struct glob *glob, const char *text)
 	if (strncmp(text, "./", 2) == 0)
 		return text + 2;
 	len -= text[len - 1] == '/';
-	/* "**" is no name: it is everything. */
+	/* "**" is not a bare name: it means everything. */
 	glob->bare = !memchr(text, '/', len) && (len < 2 || strspn(text, "*") < len);
 	return text;
 }

@@ -4,9 +4,9 @@
  * Tables of names → rows; and the built-in rules, which protect the files that an attacker would
  * have to change first
  *
- * A row means its path and everything below it, so a directory of sbx is one row; files among those
- * of other packages are named one by one. A built-in rule finds its paths by its name in the rows.
- * Of equally severe built-in rules the first one gives its name.
+ * A row means its path and everything below it, so a directory of sbx is one row; files in
+ * directories shared with other packages have one row each. A built-in rule applies to the rows
+ * that contain its name. Of equally severe built-in rules the first one is reported.
  */
 
 #include "policy/guarded.h"
@@ -26,8 +26,9 @@
 #include "base/text.h"
 #include "policy/decide.h"
 
-/* Names that are installed; tests/check/install.py asks sbx-policy about all that is installed. */
-/* One a line, so that a new tool is a line. */
+/* Names of installed files; tests/check/install.py asks sbx-policy about everything that is
+ * installed. */
+/* One per line, so that a new tool is a one-line change. */
 /* clang-format off */
 static const char *const programs[] = {
 	"sbx-audit",
@@ -57,7 +58,7 @@ static const char *const units[] = {
 static const char *const user_units[] = { "sbx-gc.service", "sbx-gc.timer", "sbx.slice" };
 static const char *const snippets[] = { "sbx.conf" };
 
-/* Installed below each of these; "" is where merged /usr has its links. */
+/* Installation prefixes; "" is where a merged /usr has its links. */
 static const char *const prefixes[] = { "", "/usr", "/usr/local", SBX_PREFIX };
 
 static const struct installed {
@@ -74,7 +75,7 @@ static const struct installed {
 	{ "/lib/tmpfiles.d/", snippets, N_ELEMENTS(snippets), GUARDED_BY_UNITS },
 };
 
-/* Files with which an administrator overrides a unit; NAME.d beside it. */
+/* Files with which an administrator overrides a unit, and the directory NAME.d beside each. */
 static const struct overrides {
 	const char *directory;
 	const char *const *names;
@@ -103,9 +104,9 @@ static const struct fixed {
 	{ "/var/lib/sbx", GUARDED_BY_STATE, GUARDED_WRITE },
 };
 
-/* The caller's own. A directory below another row's is made with that one. */
+/* The caller's own directories. One that is below another row's is created with that one. */
 static const struct own {
-	size_t offset; /* of its place */
+	size_t offset; /* offset of its place in struct guarded_places */
 	const char *below;
 	const char *rule;
 	enum guarded_what what;
@@ -141,7 +142,7 @@ static size_t count_rows(const struct guarded_places *places)
 	return n;
 }
 
-/* The path is all four parts together. */
+/* Adds a row whose path is the concatenation of all four parts. */
 static struct guarded *add(struct making *making, const char *const parts[4], const char *rule)
 {
 	struct guarded *row = &making->rows[making->n_rows++];
@@ -198,8 +199,7 @@ static void add_overrides(struct making *making)
 					  GUARDED_BY_UNITS);
 }
 
-/* A sandbox could make only a directory below the home, or the fallback, which every start makes.
- */
+/* Create only directories that a sandbox could create: those below the home, and the fallback. */
 static void add_own(struct making *making, const struct guarded_places *places)
 {
 	for (size_t i = 0; i < N_ELEMENTS(own); i++) {
@@ -264,26 +264,26 @@ const struct guarded *guarded_match(const struct guarded_list *list, const char 
 }
 
 /*
- * The guarded paths of this process, with the links on the way to them
+ * The guarded paths of this process, with the symbolic links on the way to them
  *
- * A process that may replace a link on the way to a policy chooses the next policy, and a row
- * guards only its own path. So each path is followed component by component: the links of a policy
- * are rows, and so is the real path of a row. They are followed once, when the policy is loaded: a
- * link that changes later changes neither the policy that was read nor the rows.
+ * A process that can replace a link on the way to a policy chooses the next policy, and a row
+ * guards only its own path. So each path is followed component by component: the links on the way
+ * to a policy become rows, as does the real path of a row. They are followed once, when the policy
+ * is loaded: a link that changes later changes neither the policy that was read nor the rows.
  */
 
-#define LINKS_MAX 40 /* on one way, as for the kernel */
+#define LINKS_MAX 40 /* per path, as in the kernel (MAXSYMLINKS) */
 
-/* Files of sbx-policy update beside a policy. */
+/* Files that sbx-policy update writes beside a policy. */
 static const char *const companions[] = { ".previous", ".meta.json" };
 
 struct finding {
 	struct arena *arena;
-	const char **found; /* NULL: links are not kept */
+	const char **found; /* NULL: links are not recorded */
 	size_t n_found;
 	size_t n_links;
-	char at[PATH_MAX];   /* without links */
-	char rest[PATH_MAX]; /* the part that is still to be followed */
+	char at[PATH_MAX];   /* resolved so far, without links */
+	char rest[PATH_MAX]; /* still to be resolved */
 };
 
 static int keep(struct finding *finding, const char *path)
@@ -315,7 +315,7 @@ static void leave(char *path)
 		*slash = '\0';
 }
 
-/* Puts the target of the link before the rest; a relative one begins in the link's directory. */
+/* Puts the link's target before the rest; a relative target starts from the link's directory. */
 static int follow_link(struct finding *finding)
 {
 	char target[PATH_MAX], rest[PATH_MAX];
@@ -341,7 +341,7 @@ static int follow_link(struct finding *finding)
 		       : -ENAMETOOLONG;
 }
 
-/* Follows one component. A missing one is no link. */
+/* Resolves one component. A missing one is not a link. */
 static int step(struct finding *finding)
 {
 	char *name = finding->rest + strspn(finding->rest, "/");
@@ -430,7 +430,7 @@ static int find_policies(struct finding *finding, const char *const *policies, s
 	return 0;
 }
 
-/* Puts the real paths of the caller's own rows before all other rows. */
+/* Adds the real paths of the caller's own rows before all other rows. */
 static int add_real(struct finding *finding, struct guarded_list *list)
 {
 	size_t first = list->n_unmarked, n = 0;
@@ -471,7 +471,8 @@ static const char *find_place(char *const *environment, const char *name)
 	return place && path_is_normal(place) ? place : NULL;
 }
 
-/* Where this user's state is without the usual variables; the rows of a fallback cover it. */
+/* Takes state and home from the account if the usual variables are unset. Without an account the
+ * fallback's rows apply. */
 static int find_state(struct arena *arena, char *const *environment, uid_t uid,
 		      struct guarded_places *places)
 {
@@ -522,7 +523,7 @@ int guarded_find(char *const *environment, uid_t uid, const char *const *policie
 
 /* ---- built-in rules ---- */
 
-/* Bits of the table of operations in model.c; the unit test compares them with their names. */
+/* Bits of the table of operations in model.c; a unit test compares them by name. */
 #define FS_WRITE (UINT64_C(1) << 1)
 #define FILES UINT64_C(0x1f) /* fs.* and exec */
 #define CONTAINER_RUN (UINT64_C(1) << 8)
@@ -621,7 +622,7 @@ static bool is_word_in(const char *const *words, const char *word)
 	return *words != NULL;
 }
 
-/* @row: of the request's path, or NULL. */
+/* @row: the row of the request's path, or NULL. */
 static bool builtin_applies(const struct builtin_rule *rule, const struct policy_request *request,
 			    const struct guarded *row)
 {

@@ -3,9 +3,9 @@
 /*
  * Every key of a policy file, in every dialect
  *
- * One row a key. The rows of a map follow it at once, so the keys of a map are the run of rows
- * behind it whose paths begin with its own. A condition is in a policy twice (match and except),
- * and a manifest's sandbox, too (alone and under security); those runs are macros.
+ * One row per key. A map's row is directly followed by the rows of its keys, whose paths begin with
+ * its own. A condition occurs twice in a policy (match and except), as does a manifest's sandbox
+ * (alone and under security); macros expand these rows.
  */
 
 #include "policy/keys.h"
@@ -237,7 +237,7 @@ const struct policy_key *policy_keys(void)
 	return keys;
 }
 
-/* The part of a row's path behind @parent; NULL where the row is not inside @parent. */
+/* The part of a row's path after @parent's; NULL if the row is not inside @parent. */
 static const char *rest_below(const struct policy_key *row, const struct policy_key *parent)
 {
 	size_t len = parent ? strlen(parent->path) : 0;
@@ -251,7 +251,7 @@ static const char *rest_below(const struct policy_key *row, const struct policy_
 	return row->path[len] == '[' ? row->path + len : NULL;
 }
 
-/* Is @rest one step, "name" or "[]"? */
+/* Is @rest a single step, "name" or "[]"? */
 static bool is_direct(const char *rest)
 {
 	return strcmp(rest, "[]") == 0 || rest[strcspn(rest, ".[")] == '\0';
@@ -293,9 +293,8 @@ const char *policy_key_name(const struct policy_key *key)
 }
 
 /*
- * The JSON Schema of a policy file: for editors. Loading finds the mistakes that a schema cannot
- * describe: a glob that is not closed, a network with bits behind its prefix, two rules of one
- * name.
+ * The JSON Schema of a policy file, for editors. Loading finds the mistakes that a schema cannot
+ * describe: an unclosed glob, a network with bits set after its prefix, two rules of one name.
  */
 
 #define SIZE_PATTERN "^[0-9]+(B|KiB|MiB|GiB|TiB|KB|MB|GB|TB)?$"
@@ -304,7 +303,7 @@ const char *policy_key_name(const struct policy_key *key)
 #define PORTS_PATTERN "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$"
 #define STRING(pattern) "{\"type\":\"string\",\"pattern\":\"" pattern "\"}"
 
-/* The schema of one value; NULL: it is made from the row. */
+/* The schema of one value; NULL: generated from the row. */
 static const char *const values[N_KEY_TYPES] = {
 	[KEY_ANYTHING] = "true",
 	[KEY_BOOL] = "{\"type\":\"boolean\"}",
@@ -343,7 +342,7 @@ static void add_choices(struct json_writer *writer, const struct policy_key *key
 		json_add_string(writer, *choice);
 	if (key->flags & KEY_QUOTED)
 		json_add_string(writer, "");
-	/* The device null, without quotes, is null in YAML. */
+	/* The device null is YAML's null unless it is quoted. */
 	if (strcmp(policy_key_name(key), "[]") == 0 && key->choices[0] &&
 	    strcmp(key->choices[0], "null") == 0)
 		json_add_null(writer);
@@ -381,7 +380,7 @@ static void add_required(struct json_writer *writer, const struct policy_key *ma
 		json_end_array(writer);
 }
 
-/* The members of a map's schema. */
+/* Adds the members of a map's schema. */
 static void add_map(struct json_writer *writer, const struct policy_key *map)
 {
 	const struct policy_key *any = policy_key_child(map, "*"), *key = NULL;

@@ -23,12 +23,12 @@
 static const struct policy_template templates[] = {
 	{ "code-executor", "standard", NET_NONE, { POLICY_LIMITS(OF_CODE_EXECUTOR) } },
 	{ "ai-provider", "strict", NET_PROXY, { POLICY_LIMITS(OF_AI_PROVIDER) } },
-	/* It has no time limit: its program lives on, and the caller of one evaluation enforces
-	 * that evaluation's 100 ms (lib/extension). */
+	/* No time limit: its program is long-running, and its caller enforces 100 ms per evaluation
+	 * (lib/extension). */
 	{ "policy-sandbox", "strict", NET_NONE, { POLICY_LIMITS(OF_POLICY_SANDBOX) } },
 };
 
-/* Only what keeps one command from taking the whole machine: a build with a hundred jobs and a
+/* Only prevents one command from using up the whole machine: a build with a hundred jobs and a
  * browser stay far below it. */
 static const struct policy_template without_policy = { "default",
 						       "standard",

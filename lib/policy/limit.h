@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * What a command may use up, and the templates that set it: one table
+ * Limits on a command's resources, and the templates that set them: one table
  *
  * A row of POLICY_LIMITS is a limit: the key below "limits." in a policy, the option of sbx-spawn,
- * the numbers of the templates, how its value is written and what it is called where it was
- * reached. The enumeration, the policy keys and the options are expanded from it, so that a new
- * limit is a row here, and a row in lib/plan/limits.c for what enforces it.
+ * the values in the templates, the type of its value and its name in messages. The enumeration, the
+ * policy keys and the options are generated from it, so that a new limit is a row here and a row in
+ * lib/plan/limits.c for the mechanism that enforces it.
  */
 
 #include <stddef.h>
@@ -22,7 +22,7 @@ struct text;
 #define LIMIT_SEC UINT64_C(1000000)
 
 /*
- * ROW(enumerator, key, option, type of the key, metavar, name where it was reached,
+ * ROW(enumerator, key, option, type of the key, metavar, name when it was reached,
  *     value in code-executor, ai-provider, policy-sandbox, and without template or policy; 0: none,
  *     help)
  *
@@ -50,8 +50,7 @@ struct text;
 	    "processes of its user")
 #define POLICY_LIMITS(ROW) POLICY_LIMITS_WITH_OPTION(ROW) POLICY_LIMITS_WITHOUT_OPTION(ROW)
 
-/* The unit of a value goes by the type: bytes, microseconds, thousandths of a processor, a count.
- */
+/* Units depend on the type: bytes, microseconds, thousandths of a processor, a count. */
 enum limit {
 #define LIMIT_ENUMERATOR(name, ...) LIMIT_##name,
 	POLICY_LIMITS(LIMIT_ENUMERATOR)
@@ -59,24 +58,25 @@ enum limit {
 		N_LIMITS,
 };
 
-/* A limit that the policy and the options leave out is the template's. */
+/* The template supplies limits that the policy and the options leave out. */
 struct policy_template {
 	const char *name;
-	const char *profile;	/* of the filter of system calls */
-	enum net_mode net_mode; /* where the policy grants no network */
+	const char *profile;	/* of the seccomp filter */
+	enum net_mode net_mode; /* used if the policy grants no network */
 	uint64_t limits[N_LIMITS];
 };
 
-/* For policy keys and options: names, ended by NULL. */
+/* Names for policy keys and options, NULL-terminated. */
 extern const char *const policy_template_names[];
-/* NULL where there is none. */
+/* NULL if there is none. */
 const struct policy_template *policy_template_find(const char *name);
-/* Without a name: that of every policy, and that of a start without policy, which no name finds. */
+/* The template if none is named: for a policy, or for a start without one (which has no name to be
+ * found by). */
 const struct policy_template *policy_template_default(bool has_policy);
 
 const char *limit_name(enum limit limit);   /* "file_size", as below "limits." in a policy */
 const char *limit_option(enum limit limit); /* "--file-size", or NULL */
-const char *limit_called(enum limit limit); /* "file size", before " limit" */
-/* As an option and a policy write it. -EINVAL or -ERANGE with why and fix in @err. */
+const char *limit_called(enum limit limit); /* "file size", printed before " limit" */
+/* Parses a value as options and policies write it. -EINVAL or -ERANGE with why and fix in @err. */
 int limit_parse(enum limit limit, const char *text, uint64_t *ret, struct sbx_error *err);
 void limit_add_value(struct text *out, enum limit limit, uint64_t value);

@@ -4,7 +4,7 @@
 /*
  * The loader
  *
- * A mistake is reported and does not stop the walk; handlers take a wrong value as it is. That is
+ * A mistake is reported and does not stop the walk; handlers may see wrong values. That is
  * harmless: policy_load() returns a policy only if there was no mistake.
  */
 
@@ -19,7 +19,7 @@
 #include "policy/keys.h"
 #include "policy/model.h"
 
-/* Called for a map or value when everything in it has been checked. */
+/* Called for a map or value after everything in it has been checked. */
 struct loader;
 typedef void load_handler_fn(struct loader *loader, const struct tree_node *node);
 
@@ -29,11 +29,11 @@ struct loader {
 	const struct tree *tree;
 	struct policy *policy;
 	struct load_key *keys;
-	struct text path;	  /* of the value that the walk has reached */
-	struct sbx_error mistake; /* the newest; it is reported when the next one begins */
+	struct text path;	  /* path of the current value */
+	struct sbx_error mistake; /* the newest; reported when the next one begins */
 	bool has_mistake;
 	size_t n_mistakes;
-	bool only_first; /* the walk may stop at the first mistake */
+	bool only_first; /* the walk may stop after the first mistake */
 	bool no_memory;
 	void (*report)(const struct sbx_error *err, void *userdata);
 	void *userdata;
@@ -42,12 +42,12 @@ struct loader {
 	struct arena_rows extensions; /* struct extension_program */
 };
 
-/* load.c: begins a mistake; sbx_error_why() and sbx_error_fix() of &loader->mistake may follow. */
+/* load.c: begins a mistake; sbx_error_why() and sbx_error_fix() on &loader->mistake may follow. */
 void load_mistake(struct loader *loader, struct tree_place place, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));
 /* Reports the error of another parser at @place. */
 void load_mistake_of(struct loader *loader, struct tree_place place, const struct sbx_error *err);
-/* A zeroed row behind the others, or NULL (and no_memory) without memory. */
+/* Appends a zeroed row; NULL (and sets no_memory) if out of memory. */
 void *load_add_row(struct loader *loader, struct arena_rows *rows, size_t row_size);
 void *load_alloc(struct loader *loader, size_t n_bytes);
 const char *load_copy(struct loader *loader, const char *text);
@@ -58,19 +58,20 @@ void load_add_setting_at(struct loader *loader, const char *path, enum tree_type
  * setting. */
 void load_check_value(struct loader *loader, const struct policy_key *row,
 		      const struct tree_node *node, uint64_t *ret_number);
-/* A map, a list or nothing where the row wants it; else a mistake and false. */
+/* Checks that the node has the shape that the row requires: a map, a list, or nothing. Otherwise
+ * reports a mistake and returns false. */
 bool load_check_shape(struct loader *loader, const struct policy_key *row,
 		      const struct tree_node *node);
-/* The text of a scalar; "null" for the device of that name. */
+/* The text of a scalar; "null" for an unquoted null, which names a device. */
 const char *load_word(const struct tree_node *node);
 
 /* load-rules.c */
 load_handler_fn load_capability, load_extension, load_fs_rule, load_net_rule, load_exec_rule,
 	load_whitelist, load_manifest;
-/* The child of @map (which may be NULL) if it has that type, or NULL. */
+/* The child of @map (which may be NULL) if it has this type, or NULL. */
 const struct tree_node *load_get(const struct loader *loader, const struct tree_node *map,
 				 const char *key, enum tree_type type);
 const struct tree_node *load_get_string(const struct loader *loader, const struct tree_node *map,
 					const char *key);
-/* Tries the examples of every rule. */
+/* Checks the examples of every rule. */
 void load_try_examples(struct loader *loader);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Rules from the tree: conditions, and each section that makes rules
+ * Rules from the tree: conditions, and each section that contains rules
  *
- * The keys of a condition are rows of a table: the list of the model that they fill, and whether
- * their texts are literal. Two keys for one list in one condition are a mistake: all keys of a
- * condition must hold, but any value of a list is enough.
+ * A table has a row for each key of a condition: the list of the model that it fills, and whether
+ * its texts are literal. Two keys for the same list in one condition are a mistake: all keys of a
+ * condition must hold, but a list holds if any of its values does.
  */
 
 #include "policy/load-internal.h"
@@ -37,7 +37,7 @@ static const struct column {
 	{ "mode", MATCH_MODE, false },
 };
 
-/* The rights of Landlock, as operations. */
+/* Landlock's rights, as operations. */
 static const struct permission {
 	const char *name;
 	const char *operations[2];
@@ -85,7 +85,7 @@ static const struct {
 	{ "perms", permission_set },
 };
 
-/* The items of a list, or the one value itself. */
+/* The first item of a list, or the single value itself. */
 static const struct tree_node *first_of(const struct tree_node *node)
 {
 	return node->type == TREE_LIST ? node->first : node;
@@ -220,7 +220,7 @@ static void set_value(struct loader *loader, struct condition *condition, enum m
 	};
 }
 
-/* ---- capabilities: rules with a name; and extensions ---- */
+/* ---- capabilities (named rules) and extensions ---- */
 
 const struct tree_node *load_get(const struct loader *loader, const struct tree_node *map,
 				 const char *key, enum tree_type type)
@@ -415,7 +415,7 @@ void load_extension(struct loader *loader, const struct tree_node *node)
 
 /*
  * fs.rules, net.rules and exec.rules: such a rule has its conditions beside its action. Its name is
- * its place, "fs.rules[0]", and its operations are those of the section.
+ * its place, such as "fs.rules[0]"; its operations are those of the section.
  */
 
 static struct rule *load_rule(struct loader *loader, const struct tree_node *node,
@@ -451,8 +451,8 @@ void load_exec_rule(struct loader *loader, const struct tree_node *node)
 }
 
 /*
- * network_whitelist: each host is a rule that allows to connect to it, at port 443 unless it names
- * another one. The rule's name is its place, "network_whitelist.ai[0]".
+ * network_whitelist: each host becomes a rule that allows to connect to it, at port 443 unless it
+ * names another one. The rule's name is its place, such as "network_whitelist.ai[0]".
  */
 
 static void add_host(struct loader *loader, const struct tree_node *item)
@@ -461,7 +461,7 @@ static void add_host(struct loader *loader, const struct tree_node *item)
 	struct rule *rule;
 
 	if (item->type != TREE_STRING || network_parse_host_port(item->text, &host, NULL) < 0)
-		return; /* already a mistake */
+		return; /* already reported as a mistake */
 	rule = add_rule(loader, text_string(&loader->path), item->place);
 	if (!rule)
 		return;
@@ -502,12 +502,12 @@ void load_whitelist(struct loader *loader, const struct tree_node *node)
 /*
  * A module's manifest: sandbox, or security.sandbox
  *
- * The paths that it allows become one rule; its limits, and the host's network where it allows to
- * connect anywhere, become our settings. A manifest that asks for no sandbox, or for a layer that
- * sbx does not have, is refused.
+ * The paths that it allows become one rule; its limits, and the host's network if it allows to
+ * connect anywhere, become settings. A manifest that asks for no sandbox, or for a layer that sbx
+ * lacks, is refused.
  */
 
-/* The setting for a number of the manifest, its text, and the factor of its value. */
+/* For each number in the manifest: the setting, its text, and the factor of its value. */
 static const struct {
 	const char *key;
 	const char *path;
@@ -537,7 +537,7 @@ static void load_limits(struct loader *loader, const struct tree_node *config)
 			continue;
 		}
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* the formats of the table above */
+#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* the format comes from the table above */
 		text_addf(&text, limits[i].format, number);
 #pragma GCC diagnostic pop
 		load_add_setting_at(loader, limits[i].path, limits[i].type, text_string(&text),
@@ -557,7 +557,7 @@ static void refuse_no_sandbox(struct loader *loader, const struct tree_node *nod
 	sbx_error_fix(&loader->mistake, "write 'enabled: true' and a type such as PROCESS");
 }
 
-/* PROCESS, NAMESPACE, CONTAINER and SECCOMP are all part of every sandbox. */
+/* Accepts PROCESS, NAMESPACE, CONTAINER and SECCOMP, which are part of every sandbox. */
 static void refuse_type(struct loader *loader, const struct tree_node *type)
 {
 	load_mistake(loader, type->place, "'type: %s' cannot be carried out", type->text);
@@ -575,7 +575,7 @@ static void load_network(struct loader *loader, const struct tree_node *config)
 		load_add_setting_at(loader, "net.mode", TREE_STRING, "host", 0, access->place);
 }
 
-/* The flag and the list must agree. */
+/* The flag and the list must be consistent. */
 static bool check_paths(struct loader *loader, const struct tree_node *access,
 			const struct tree_node *paths)
 {
@@ -635,16 +635,16 @@ void load_manifest(struct loader *loader, const struct tree_node *node)
 }
 
 /*
- * The examples of a rule, tried at every load
+ * The examples of a rule, checked at every load
  *
  * Each rule with examples is compiled alone, so that no other rule decides them. An example is a
- * request in words; a relative path in it is below a project, as a relative glob is.
+ * request in words; a relative path in it is below a project, like a relative glob.
  */
 
 #define PROJECT "/project"
 #define WORDS_MAX 32
 
-/* The operation's argument as an absolute path, where it is a relative one. */
+/* Adds the operation's argument; a relative path becomes an absolute one. */
 static void add_argument(struct text *out, const char *operation, const char *argument)
 {
 	int row = operation_find(operation);
@@ -655,7 +655,7 @@ static void add_argument(struct text *out, const char *operation, const char *ar
 	text_add(out, strncmp(argument, "./", 2) == 0 ? argument + 2 : argument);
 }
 
-/* "tag=x", and not "src/a=b.c". */
+/* Is it a word like "tag=x", unlike "src/a=b.c"? */
 static bool is_named(const char *word)
 {
 	return word[strspn(word, "abcdefghijklmnopqrstuvwxyz")] == '=';
@@ -748,7 +748,7 @@ static void try_example(struct loader *loader, struct policy_engine *engine,
 		      example->matches ? "not_match" : "match");
 }
 
-/* The engine uses @ret_artefact and @ret_block. */
+/* The engine refers to @ret_artefact and @ret_block. */
 static int make_engine(const struct policy *policy, void **ret_block, struct artefact *ret_artefact,
 		       struct policy_engine **ret, struct sbx_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The types of values: one row each, with the words for it, the nodes of the tree that can have it,
- * and the function that checks its text
+ * The types of values: for each a row with its name in messages, the nodes of the tree that may
+ * have it, and the function that checks its text
  */
 
 #include "policy/load-internal.h"
@@ -32,7 +32,7 @@ static void check_bool(struct loader *loader, const struct policy_key *row,
 	*ret_number = strcmp(node->text, "true") == 0;
 }
 
-/* These events are always recorded: a policy with false would promise something else. */
+/* These events are always recorded: accepting false would promise something else. */
 static void check_true(struct loader *loader, const struct policy_key *row,
 		       const struct tree_node *node, uint64_t *ret_number)
 {
@@ -74,7 +74,7 @@ static void refuse_empty(struct loader *loader, const struct tree_node *node)
 	sbx_error_fix(&loader->mistake, "write something, or leave it out");
 }
 
-/* Only an environment variable may be empty. */
+/* Only the value of an environment variable may be empty. */
 static void check_text(struct loader *loader, const struct policy_key *row,
 		       const struct tree_node *node, uint64_t *ret_number)
 {
@@ -123,8 +123,8 @@ static void check_word(struct loader *loader, const struct policy_key *row,
 	sbx_error_fix(&loader->mistake, "write the name alone");
 }
 
-/* "~/.ssh" in a denial would silently mean another path, since nothing expands it: report it.
- * False, and a mistake, where @text (of @node) begins with '~' or a variable. */
+/* Nothing expands "~/.ssh", so a denial of it would silently protect another path: report it.
+ * False, and a mistake, if @text (of @node) begins with '~' or a variable. */
 static bool check_expansion(struct loader *loader, const struct tree_node *node, const char *text)
 {
 	if (strcmp(text, "~") != 0 && strncmp(text, "~/", 2) != 0 && text[0] != '$')
@@ -187,7 +187,7 @@ static void check_choice(struct loader *loader, const struct policy_key *row,
 		sbx_error_fix(&loader->mistake, "write one of them");
 }
 
-/* ---- texts that are matched with requests ---- */
+/* ---- texts that are matched against requests ---- */
 
 static void check_operation(struct loader *loader, const struct policy_key *row,
 			    const struct tree_node *node, uint64_t *ret_number)
@@ -280,14 +280,14 @@ static void check_ports(struct loader *loader, const struct policy_key *row,
 
 #define BIT(type) (1u << (type))
 
-/* Reports a mistake, or writes the number. */
+/* Reports a mistake, or sets the number. */
 typedef void check_fn(struct loader *loader, const struct policy_key *row,
 		      const struct tree_node *node, uint64_t *ret_number);
 
 static const struct type_row {
 	const char *noun;
 	unsigned accepts; /* bits of enum tree_type */
-	check_fn *check;  /* NULL: parse */
+	check_fn *check;  /* NULL: use parse */
 	const char *fix;
 	int (*parse)(const char *string, uint64_t *ret, struct sbx_error *err);
 } types[N_KEY_TYPES] = {

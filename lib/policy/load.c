@@ -4,12 +4,11 @@
  * Text → model
  *
  * 1 The text becomes a tree (base/tree), which refuses a text that is neither YAML nor JSON.
- * 2 The walk goes through the tree beside the table of keys: every value is checked by the type of
- *   its row, settings are kept, and a few rows have a handler, which comes after everything in it
- *   was checked. Rules and settings pile up.
- * 3 Mistakes that only show in the whole: two rules of one name, a setting that is there twice, a
- *   dialect without its version.
- * 4 The rules' own examples are tried, with the same evaluator that will decide by the policy.
+ * 2 The walk compares the tree with the table of keys: every value is checked by its row's type,
+ *   settings are stored, and the handlers of a few rows are called after everything in the row has
+ * been checked. This collects the rules and settings. 3 Checks that need the whole file: two rules
+ * of one name, a setting that occurs twice, a dialect without its version. 4 The rules' own
+ * examples are checked, with the same evaluator that later decides by the policy.
  */
 
 #include <ctype.h>
@@ -80,8 +79,8 @@ const char *load_copy(struct loader *loader, const char *text)
 }
 
 /*
- * Settings: values that are not rules, kept under their paths. A value with two names in the
- * dialects is kept under one of them; a text with both is a mistake, because only one could count.
+ * Settings: values that are not rules, stored by path. A value that has two names in the dialects
+ * is stored under one of them; a file with both is a mistake, because only one could count.
  */
 
 static const struct {
@@ -187,20 +186,20 @@ static void load_defaults(struct loader *loader, const struct tree_node *node)
 }
 
 /*
- * The table of keys as a tree: the walk asks for children, names and handlers at every value of the
- * text, so they are found once, in one pass over the paths of the table.
+ * The table of keys as a tree: the walk looks up children, names and handlers at every value, so
+ * they are found once, in one pass over the paths of the table.
  */
 
-#define KEY_TOP 0 /* the text itself, which has no row */
+#define KEY_TOP 0 /* the top level, which has no row */
 struct load_key {
 	const struct policy_key *row;
 	const char *name;
-	load_handler_fn *handler; /* or NULL */
-	uint16_t map;		  /* that it is in */
-	uint16_t first;		  /* of the keys in it; 0: there is none */
+	load_handler_fn *handler; /* may be NULL */
+	uint16_t map;		  /* index of the map that contains it */
+	uint16_t first;		  /* index of the first key in it; 0: none */
 	uint16_t next;
-	bool makes_rule; /* each time that the handler runs */
-	bool needs_keys; /* one of those in it is required */
+	bool makes_rule; /* each call of the handler makes a rule */
+	bool needs_keys; /* one of the keys in it is required */
 };
 
 static const struct {
@@ -236,7 +235,8 @@ static void find_handler(const char *path, struct load_key *key)
 		}
 }
 
-/* The rows of a map follow it: so it is the row before, or one of the maps around that row. */
+/* A map's row is directly followed by its keys' rows: so the map is the row before @at, or one of
+ * the maps that contain that row. */
 static uint16_t find_map(const struct load_key *keys, uint16_t at)
 {
 	uint16_t map = (uint16_t)(at - 1);
@@ -272,7 +272,7 @@ static bool read_keys(struct loader *loader)
 	return true;
 }
 
-/* Steps through the keys in @map: @last is the one before, NULL at first. */
+/* Iterates over the keys in @map: @last is the previous one, NULL at first. */
 static const struct load_key *next_key(const struct loader *loader, const struct load_key *map,
 				       const struct load_key *last)
 {
@@ -281,7 +281,7 @@ static const struct load_key *next_key(const struct loader *loader, const struct
 	return at ? &loader->keys[at] : NULL;
 }
 
-/* The key in @map for one name, or for "[]"; NULL where there is none. */
+/* The key in @map for a name, or for "[]"; NULL if there is none. */
 static const struct load_key *find_key(const struct loader *loader, const struct load_key *map,
 				       const char *name)
 {
@@ -305,7 +305,7 @@ static const char *child_name(const void *list, size_t i)
 	return child ? policy_key_name(child) : NULL;
 }
 
-/* A row of that name anywhere in the table, or NULL. */
+/* A row with this name anywhere in the table, or NULL. */
 static const struct policy_key *find_elsewhere(const char *name)
 {
 	for (const struct policy_key *row = policy_keys(); row->path; row++)
@@ -335,7 +335,7 @@ static void refuse_key(struct loader *loader, const struct policy_key *parent,
 		sbx_error_fix(&loader->mistake, "remove it");
 }
 
-/* Names that the user chooses become part of a setting's path, so they have no '.' and no '['. */
+/* Names chosen by the user become part of a setting's path, so they must not contain '.' or '['. */
 static bool check_free_name(struct loader *loader, const struct tree_node *node)
 {
 	const char *at = node->key;
@@ -388,7 +388,7 @@ static void walk_map(struct loader *loader, const struct load_key *map,
 	check_required(loader, map, node);
 }
 
-/* "[12]"; there may be a hundred thousand of them, and printf is slow. */
+/* Adds "[12]"; printf is too slow for a hundred thousand of them. */
 static void add_item_number(struct text *path, size_t number)
 {
 	char digits[24];
@@ -420,7 +420,7 @@ static void walk_list(struct loader *loader, const struct load_key *list,
 	}
 }
 
-/* A manifest's framework reads an empty property as its default, as if it were absent. */
+/* A manifest's framework treats an empty property like an absent one: as its default. */
 static bool is_default(const struct policy_key *row, const struct tree_node *node)
 {
 	return (row->flags & KEY_QUOTED) && node->type == TREE_STRING && node->text_len == 0;
@@ -476,7 +476,7 @@ static const struct {
 	{ "module", DIALECT_MANIFEST },
 };
 
-/* The dialect whose keys are there; DIALECT_SBX with keys of several, or of none. */
+/* The dialect to which the keys belong; DIALECT_SBX for keys of several, or of none. */
 static enum policy_dialect find_dialect(const struct loader *loader, const struct tree_node *root)
 {
 	const struct tree_node *net = load_get(loader, root, "net", TREE_MAP);
@@ -523,7 +523,7 @@ static int compare_named(const void *a, const void *b)
 	return one->place.column < other->place.column ? -1 : 1;
 }
 
-/* Sorts @named. Empty names are a mistake already. */
+/* Sorts @named and reports duplicates. Empty names have been reported already. */
 static void check_names(struct loader *loader, struct named *named, size_t n, const char *noun)
 {
 	if (n > 1)
@@ -592,7 +592,7 @@ static void take_rows(struct loader *loader)
 		load_try_examples(loader);
 }
 
-/* Number of mistakes, or negative errno. *@ret is written where there were none. */
+/* Returns the number of mistakes, or negative errno. Sets *@ret only if there were none. */
 static int load(struct loader *loader, const char *name, const void *bytes, size_t n_bytes,
 		struct policy **ret)
 {

@@ -3,7 +3,7 @@
 /*
  * Several files as one policy
  *
- * All rules are kept: severity decides between them, so a later file cannot take a denial back.
+ * All rules are kept: severity decides between them, so a later file cannot revoke a denial.
  * Settings have no severity and are compared value by value. The parts of the model are copied, so
  * that the files can be freed.
  */
@@ -21,10 +21,10 @@
 #include "base/text.h"
 #include "policy/view.h"
 
-/* Copies into another policy's arena. A failure is remembered, as in struct text. */
+/* Copies into another policy's arena. A failure is sticky, as in struct text. */
 struct copier {
 	struct arena *arena;
-	unsigned first_source; /* number that the source 0 of the original gets */
+	unsigned first_source; /* the new number of the original's source 0 */
 	bool failed;
 };
 
@@ -134,25 +134,26 @@ static void copy_extension(struct copier *copier, const struct extension_program
 }
 
 /*
- * Settings: a row of the table says in which direction a later file may change one
+ * Settings: a table says for each in which direction a later file may change it
  *
- * A setting without a row may be repeated but not changed. Lists count as a whole: either the new
- * one is a part of the old one, or (where more is narrower) both are joined.
+ * A setting that is not in the table may be repeated but not changed. Lists are compared as a
+ * whole: either the new one is a subset of the old one, or (if more items are narrower) both are
+ * joined.
  */
 
 /*
- * USER_: a file that only narrows cannot change it. A pattern in audit.redact can hide anything
- * from the log, and working_dir decides which files a command's relative paths name.
+ * USER_: a narrowing file cannot change it. A pattern in audit.redact can hide anything from the
+ * log, and working_dir determines the files that a command's relative paths name.
  */
 enum direction {
 	SAME,
-	FREE, /* the last one counts */
+	FREE, /* the last file counts */
 	USER_FREE,
-	LESS, /* of the number; false is less than true */
+	LESS, /* may become less (of numbers; false is less than true) */
 	MORE,
-	ORDER,	/* of the words, the widest first */
-	PART,	/* of the list */
-	JOINED, /* the list gets longer */
+	ORDER,	/* may move along an order of words, the widest first */
+	PART,	/* may become a subset */
+	JOINED, /* items may be added */
 	USER_JOINED,
 	MOUNTS,
 };
@@ -161,14 +162,14 @@ static const char *const profile_order[] = { "standard", "strict", NULL };
 static const char *const tier_order[] = { "reduced", "landlock-only", "no-userns", "full", NULL };
 static const char *const mode_order[] = { "best-effort", "strict", NULL };
 static const char *const net_order[] = { "host", "veth", "transparent", "proxy", "none", NULL };
-/* Neither of proxy and loopback is narrower: each gives what the other one does not. */
+/* Neither of proxy and loopback is narrower: each allows something that the other does not. */
 static const char *const loopback_order[] = { "host", "loopback", "none", NULL };
 
 static const struct row {
-	const char *path; /* with a '.' at its end: everything below */
+	const char *path; /* with '.' at its end: everything below */
 	enum direction direction;
-	/* A file that only narrows may have it although no file before does. With ORDER and the
-	 * lists it may always have the narrowest value. */
+	/* A narrowing file may set it even if no earlier file does. With ORDER and for lists it may
+	 * always set the narrowest value. */
 	bool may_begin;
 	const char *const *order;
 } rows[] = {
@@ -207,11 +208,11 @@ static const struct row *find_row(const char *path)
 		bool is_section = len == 0 || row->path[len - 1] == '.';
 
 		if (is_section ? strncmp(path, row->path, len) == 0 : strcmp(path, row->path) == 0)
-			return row; /* the last one fits everything */
+			return row; /* the last row matches everything */
 	}
 }
 
-/* "'PATH' widens what the files before it allow", with both places; @before may be NULL. */
+/* Reports "'PATH' widens what the files before it allow" with both places; @before may be NULL. */
 static int refuse_widening(const struct policy *all, const struct setting *before,
 			   const struct policy *next, const struct setting *after,
 			   struct sbx_error *err)
@@ -247,7 +248,7 @@ static bool has_word(const char *const *order, const char *word)
 	return order[place_in(order, word)] != NULL;
 }
 
-/* Words of different orders are not comparable. */
+/* Words of different orders cannot be compared: false. */
 static bool is_after(const struct row *row, const char *before, const char *after)
 {
 	const char *const *order = row->order;
@@ -292,7 +293,7 @@ static bool is_narrower(const struct row *row, const struct setting *before,
 	return false;
 }
 
-/* Steps through the items of a list of texts. */
+/* The i-th item of a list of texts. */
 static const struct setting *item_at(const struct policy *policy, const char *list, size_t i)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
@@ -345,7 +346,7 @@ static bool is_mount_narrower(const struct policy_mount *before, const struct po
 		(after->size_bytes > 0 && after->size_bytes <= before->size_bytes));
 }
 
-/* A later file may leave a mount out, or narrow it. */
+/* A later file may drop a mount or narrow it. */
 static int check_mounts(const struct policy *all, const struct policy *next, struct sbx_error *err)
 {
 	struct policy_mount before, after;
@@ -385,7 +386,7 @@ static int check_one(const struct policy *all, const struct policy *next,
 	return row->direction == MOUNTS ? check_mounts(all, next, err) : 0;
 }
 
-/* The path of the list that @path is in, or @path itself. */
+/* Adds the path of the list that contains @path, or @path itself. */
 static void add_list_path(struct text *out, const char *path)
 {
 	text_add_bytes(out, path, strcspn(path, "["));
@@ -398,7 +399,7 @@ static bool is_joined(const char *list)
 	return direction == JOINED || direction == USER_JOINED;
 }
 
-/* Does @next replace the setting? A list is replaced whole, or else joined. */
+/* Does @next replace the setting? A list is either replaced as a whole, or joined. */
 static bool is_replaced(const struct setting *setting, const struct policy *next)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
@@ -412,7 +413,7 @@ struct settings {
 	size_t n_rows;
 };
 
-/* Adds the new items of a joined list, numbered behind the old ones. */
+/* Adds the new items of a joined list, numbered after the old ones. */
 static void join(struct settings *out, struct policy *all, const struct policy *next,
 		 const struct setting *list, struct copier *copier)
 {
@@ -450,8 +451,8 @@ static int compare(const void *a, const void *b)
 				    ((const struct setting *)b)->path);
 }
 
-/* Adds the settings of @next to those of @all, whose arena gets everything. -EACCES where one of
- * them widens. @narrows: also where no file before has it, if it could widen. */
+/* Adds the settings of @next to those of @all, whose arena they are copied to. -EACCES if one of
+ * them widens; with @narrows also if no earlier file has it and it could widen. */
 static int merge_settings(struct policy *all, const struct policy *next, struct copier *copier,
 			  bool narrows, struct sbx_error *err)
 {
@@ -509,7 +510,7 @@ static struct counts count(struct policy *const *policies, size_t n_policies)
 	return counts;
 }
 
-/* Room for everything; the numbers grow as it is filled. */
+/* Allocates room for all files; the counts grow as it is filled. */
 static struct policy *make_empty(const struct policy *first, struct counts counts)
 {
 	_cleanup_policy_ struct policy *policy = calloc(1, sizeof(*policy));
@@ -526,7 +527,7 @@ static struct policy *make_empty(const struct policy *first, struct counts count
 	return take_ptr(policy);
 }
 
-/* An extension is executed and may vote to allow, so a file that only narrows must not name one. */
+/* An extension is executed and may vote to allow, so a narrowing file must not name one. */
 static int check_extension(const struct policy *all, const struct policy *next,
 			   const struct extension_program *program, bool narrows,
 			   struct sbx_error *err)
@@ -572,8 +573,8 @@ static int add_extensions(struct policy *all, const struct policy *next, struct 
 	return 0;
 }
 
-/* A later file without a default takes over that of the files before it. In the first file a
- * missing default is deny, and no later file can change that. */
+/* If a later file has no default, that of the earlier files stays. In the first file a missing
+ * default is deny, and no later file can change that. */
 static void merge_defaults(struct policy *all, const struct policy *next)
 {
 	bool is_first = all->n_sources == 0;

@@ -3,13 +3,13 @@
 /*
  * The model's functions: operations, names, settings, digests
  *
- * Settings are sorted by path: a look-up is a binary search, the same settings in another order are
- * the same model, and printing is one pass.
+ * Settings are sorted by path: a look-up is a binary search, the order of the file does not affect
+ * the model, and printing is one pass.
  */
 
-/* The low-level calls of libcrypto are deprecated in favour of an interface that looks algorithms
- * up by name at run time, which costs more than the digest itself. Linked from its archive, they
- * use the processor's instructions and pull in nothing else. */
+/* libcrypto's low-level functions are deprecated in favour of an interface that looks up algorithms
+ * by name at run time, which costs more than the digest itself. Linked statically, they use the
+ * processor's SHA instructions and pull in nothing else. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 
 #include "policy/model.h"
@@ -24,7 +24,7 @@
 #include "base/suggest.h"
 #include "base/text.h"
 
-/* Rows are bits of sets that are stored in artefacts, so a new row goes to the end. */
+/* Row numbers are bits of sets that artefacts store: append new rows only. */
 static const struct operation operations[] = {
 	{ "fs.read", CLASS_FS, ARGUMENT_PATH, "read a file" },
 	{ "fs.write", CLASS_FS, ARGUMENT_PATH, "write, create, rename or remove a file" },
@@ -162,7 +162,7 @@ const char *match_key_name(enum match_key key)
 	return key_names[key];
 }
 
-/* The characters that end a step of a path come before letters, digits, '_' and '-'. */
+/* Characters that end a step of a path sort before letters, digits, '_' and '-'. */
 static int rank(char c)
 {
 	return c == '\0' ? 0 : c == '[' ? 1 : c == '.' ? 2 : c == ']' ? 3 : (unsigned char)c + 4;

@@ -4,9 +4,9 @@
 /*
  * The model: a policy of any dialect, before it is compiled
  *
- * Everything lives in the policy's arena and dies with it. A rule is a name, a match, an action,
- * exceptions, constraints, a reason and its place in a file. The order of rules has no meaning;
- * they are kept in the order of the file only so that messages are stable.
+ * Everything is allocated in the policy's arena and freed with it. A rule is a name, a match, an
+ * action, exceptions, constraints, a reason and its place in a file. The order of rules has no
+ * meaning; the order of the file is kept only so that messages are stable.
  */
 
 #include <stdbool.h>
@@ -23,19 +23,20 @@ struct text;
 /*
  * The operations that a policy can name: one const table
  *
- * An operation that is not in the table is denied for a request, and an error where a policy names
- * it. The number of a row is its bit in a set of operations, also in artefacts, so a new row goes
- * to the end.
+ * A request with an operation that is not in the table is denied; a policy that names one is an
+ * error. A row's number is its bit in a set of operations, which artefacts store: append new rows
+ * only.
  */
 
-/* Decides how the argument is checked and matched. */
+/* How the operation's argument is checked and matched. */
 enum operation_argument {
-	ARGUMENT_NONE, /* or anything: tool.* operations are matched by caller, tags, state, mode */
+	ARGUMENT_NONE, /* none, or anything: tool.* operations are matched by caller, tags, state,
+			  mode */
 	ARGUMENT_PATH, /* an absolute normal path */
 	ARGUMENT_HOST, /* a host name or an address, and a port */
 };
 
-/* Classes have defaults of their own (defaults.fs and so on). */
+/* Each class has its own default (defaults.fs and so on). */
 enum operation_class {
 	CLASS_FS,
 	CLASS_NET,
@@ -54,22 +55,22 @@ struct operation {
 #define OPERATION_UNKNOWN (-1)
 #define OPERATIONS_MAX 64
 
-/* The row of that name, or OPERATION_UNKNOWN. */
+/* The row with this name, or OPERATION_UNKNOWN. */
 int operation_find(const char *name);
-/* NULL behind the last row. */
+/* NULL after the last row. */
 const struct operation *operation_at(int row);
-/* The nearest known name, or NULL. */
+/* The most similar known name, or NULL. */
 const char *operation_suggest(const char *name);
 const char *operation_class_name(enum operation_class kind);
 /*
- * The operations of a pattern: a name, "fs.*" (a class, or what the names begin with), or "*". 0
- * where it names none.
+ * The operations that match a pattern: a name, "fs.*" (a class, or a prefix of names), or "*". 0 if
+ * it matches none.
  */
 uint64_t operation_set(const char *pattern);
 
 #define DIGEST_SIZE 32 /* SHA-256 */
 
-/* In the order of severity: the highest one that applies is the answer. */
+/* In ascending severity: the most severe action that applies is the answer. */
 enum policy_action {
 	POLICY_PASS,
 	POLICY_ALLOW,
@@ -78,21 +79,22 @@ enum policy_action {
 	POLICY_DENY,
 };
 
-/* A place in one file (source) of a layered policy. */
+/* A position in one file (source) of a layered policy. */
 struct policy_place {
 	unsigned source;
 	struct tree_place at;
 };
 
-/* The keys of a condition. All that are present must hold; a list holds if any of its values does.
- */
+/* The keys of a condition. All that are present must hold; a list holds if any of its values
+ * does. */
 enum match_key {
-	MATCH_PATH,   /* values: globs; text beginning with '!' excludes, and exclusion wins */
+	MATCH_PATH,   /* values: globs; one that begins with '!' excludes, and exclusion takes
+			 precedence */
 	MATCH_HOST,   /* values: "example.com", "*.example.com" */
 	MATCH_CIDR,   /* values: "10.0.0.0/8", "::1/128", also single addresses */
 	MATCH_PORT,   /* values: "443", "8000-9000" */
 	MATCH_PROTO,  /* "tcp", "udp" */
-	MATCH_CALLER, /* exact names, as the next three */
+	MATCH_CALLER, /* exact names, as are the next three */
 	MATCH_TAG,
 	MATCH_STATE,
 	MATCH_MODE,
@@ -100,8 +102,8 @@ enum match_key {
 };
 
 /*
- * A value as written. A path that came as "path:" (not "path_glob:") is literal: it means itself
- * and everything below it.
+ * A value as written. A path from "path:" (not "path_glob:") is literal: it means itself and
+ * everything below it.
  */
 struct match_value {
 	const char *text;
@@ -109,21 +111,21 @@ struct match_value {
 	bool literal;
 };
 
-/* Does it begin with '!', so that it takes out what the list's other globs take in? */
+/* Does it begin with '!', so that it excludes paths that the list's other globs match? */
 static inline bool match_value_excludes(const struct match_value *value)
 {
 	return !value->literal && value->text[0] == '!';
 }
 
 struct match_list {
-	bool present; /* present with no values: holds for nothing */
+	bool present; /* present without values: never holds */
 	const struct match_value *values;
 	size_t n_values;
 	struct policy_place place;
 };
 
 struct condition {
-	uint64_t operations; /* bit set; 0 in an exception: every operation of its rule */
+	uint64_t operations; /* bit set; 0 in an exception: all operations of its rule */
 	struct match_list lists[N_MATCH_KEYS];
 	struct policy_place place;
 };
@@ -133,11 +135,11 @@ struct constraints {
 	bool require_token;
 	uint64_t max_file_size_bytes; /* UINT64_MAX: no limit */
 	const char *sha256; /* of the program, 64 lower-case hex digits, or NULL; the caller
-			       measures the program's, a decision compares them */
+			       computes the program's digest, a decision compares them */
 };
 
-/* One line "OPERATION ARGUMENT" that the rule's match must, or must not, cover; run at every load.
- */
+/* A line "OPERATION ARGUMENT" that the rule's match must, or must not, cover; checked at every
+ * load. */
 struct example {
 	const char *text;
 	bool matches;
@@ -151,23 +153,23 @@ struct rule {
 	const struct condition *exceptions;
 	size_t n_exceptions;
 	struct constraints constraints;
-	const char *reason; /* or NULL */
+	const char *reason; /* may be NULL */
 	const struct example *examples;
 	size_t n_examples;
 	struct policy_place place;
 };
 
 /*
- * A named value of the sections that are not rules (isolation, limits, mounts, ...). A list has a
- * setting of its own, so that an empty one is not the same as none; a map has not. The limits and
- * the network of a manifest have our paths.
+ * A named value of the sections that are not rules (isolation, limits, mounts, ...). A list is
+ * itself a setting, so that an empty one differs from an absent one; a map is not. The limits and
+ * the network of a manifest are stored under sbx's own paths.
  */
 struct setting {
 	const char *path; /* "limits.memory", "mounts[2].source" */
 	enum tree_type type;
 	const char *text;
 	uint64_t number; /* sizes in bytes, times in microseconds, counts, processors in
-			    thousandths, true is 1, a list's length; else 0 */
+			    thousandths, 1 for true, a list's length; else 0 */
 	struct policy_place place;
 };
 
@@ -178,16 +180,16 @@ struct extension_program {
 };
 
 struct policy_source {
-	const char *name; /* as it was opened: "p.yaml" */
+	const char *name; /* as given when it was opened: "p.yaml" */
 	const char *bytes;
 	size_t n_bytes;
-	uint8_t digest[DIGEST_SIZE]; /* of its bytes */
-	bool narrows; /* a project's own file: its allows count only where the other sources allow
+	uint8_t digest[DIGEST_SIZE]; /* of the file's bytes */
+	bool narrows; /* a project's own file: its allows count only if the other sources allow it
 			 too */
 };
 
 enum policy_dialect {
-	DIALECT_SBX, /* both of the next two at once */
+	DIALECT_SBX, /* keys of both of the next two */
 	DIALECT_BUNTIME,
 	DIALECT_FLUFFY,
 	DIALECT_MANIFEST,
@@ -198,11 +200,11 @@ struct policy {
 	enum policy_dialect dialect;
 	struct policy_source *sources;
 	size_t n_sources;
-	enum policy_action defaults[N_CLASSES]; /* POLICY_DENY unless the file says otherwise */
-	bool says_default[N_CLASSES];		/* merging takes over only such a default */
+	enum policy_action defaults[N_CLASSES]; /* POLICY_DENY unless the file sets another */
+	bool says_default[N_CLASSES]; /* the file sets it; merging only takes over such a default */
 	struct rule *rules;
 	size_t n_rules;
-	struct setting *settings; /* sorted: policy_compare_paths() */
+	struct setting *settings; /* sorted by policy_compare_paths() */
 	size_t n_settings;
 	struct extension_program *extensions;
 	size_t n_extensions;
@@ -213,68 +215,68 @@ struct policy *policy_free(struct policy *policy);
 void policy_free_ptr(struct policy **policy);
 #define _cleanup_policy_ _cleanup_(policy_free_ptr)
 
-/* NULL where the policy does not have it. */
+/* NULL if the policy does not set it. */
 const struct setting *policy_get_setting(const struct policy *policy, const char *path);
-/* Like strcmp(), but "[2]" comes before "[10]" and what is inside a section behind the section. */
+/* Like strcmp(), but "[2]" sorts before "[10]" and a section before its contents. */
 int policy_compare_paths(const char *a, const char *b);
 
 /*
  * SHA-256 over each source in order: its length as 8 bytes, little-endian, then its bytes. The
- * highest bit of the length says that the source only narrows. 0 or -ENOMEM.
+ * length's highest bit means that the source narrows. 0 or -ENOMEM.
  */
 int policy_make_digest(const struct policy *policy, uint8_t ret[DIGEST_SIZE]);
 void digest_of(const void *bytes, size_t n_bytes, uint8_t ret[DIGEST_SIZE]);
 
 const char *policy_action_name(enum policy_action action); /* "require_review" for POLICY_REVIEW */
-/* False where there is no such action. */
+/* False if there is no such action. */
 bool policy_action_find(const char *name, enum policy_action *ret);
 const char *match_key_name(enum match_key key);
 
 /*
  * Text → model, for every dialect (load*.c)
  *
- * Keys are one const table (policy/keys.h). A key that is unknown or at a wrong place, a value of a
- * wrong type or with an ambiguous unit is an error with file:line:column and a suggestion. Examples
- * inside rules are run at the end: a rule that contradicts one of its examples is an error.
+ * Keys are one const table (policy/keys.h). An unknown or misplaced key, and a value of a wrong
+ * type or with an ambiguous unit, is an error with file:line:column and a suggestion. Examples
+ * inside rules are checked at the end: a rule that contradicts one of its examples is an error.
  */
 
-/* @name comes before every line and column in errors. */
+/* @name precedes line and column in errors. */
 int policy_load(const char *name, const void *bytes, size_t n_bytes, struct policy **ret,
 		struct sbx_error *err);
 /* "-" is standard input. */
 int policy_load_file(int dirfd, const char *path, struct policy **ret, struct sbx_error *err);
 
 /*
- * All mistakes of the text that can be found in one pass, instead of the first: each is handed to
- * @report. A text that is not even YAML or JSON has one. The examples of rules are tried only where
- * nothing else is wrong. Returns how many there were, or -ENOMEM.
+ * Passes all mistakes that one pass can find, not only the first, to @report. A text that is not
+ * even YAML or JSON has one. The examples of rules are checked only if there is no other mistake.
+ * Returns the number of mistakes, or -ENOMEM.
  */
 int policy_load_all_mistakes(const char *name, const void *bytes, size_t n_bytes,
 			     void (*report)(const struct sbx_error *err, void *userdata),
 			     void *userdata);
 
-/* Several files, and the text of a policy (merge.c and print.c) */
+/* Several files, and the text of a policy (merge.c and print.c): */
 
 /*
- * Joins @policies (which it takes over, also on failure) in the order system, user, project. Rules
- * are all kept: severity decides, not order. Defaults: of those that files give, deny wins; one
- * that the first file does not give is deny, and a later file without it changes nothing. Settings:
- * a later file may only narrow a limit, drop a mount or a device, never widen: -EACCES with both
- * places in @err. Two extensions of one name are -EEXIST.
+ * Joins @policies (which it takes, also on failure) in the order system, user, project. Rules are
+ * all kept: severity decides, not order. Defaults: of those that files set, deny takes precedence;
+ * one that the first file does not set is deny, and a later file without it changes nothing.
+ * Settings: a later file may only narrow a limit or drop a mount or a device, never widen: -EACCES
+ * with both places in @err. Two extensions of one name are -EEXIST.
  *
- * With @last_narrows the last file is a project's own: its allows count only for what the files
- * before it allow as well; it names no extension; and a setting that no file before it has, it may
- * have only where that cannot widen (-EACCES).
+ * With @last_narrows the last file is a project's own: its allows count only for requests that the
+ * earlier files allow as well; it must not name an extension; and it may set what no earlier file
+ * sets only if that cannot widen (-EACCES).
  */
 int policy_merge(struct policy **policies, size_t n_policies, int last_narrows, struct policy **ret,
 		 struct sbx_error *err);
 
 /*
- * Canonical text in our own dialect; loading it gives a policy that decides the same. Where two
+ * Adds canonical text in sbx's own dialect; loading it gives a policy that decides the same. If two
  * files use one name for a rule, the second gets a number. -EOPNOTSUPP for a rule that one file
- * cannot express: an allow of a source that only narrows.
+ * cannot express: an allow of a narrowing source.
  */
 int policy_print(const struct policy *policy, struct text *out);
 int policy_print_json(const struct policy *policy, struct text *out);
-/* The first such rule; NULL where the policy can be printed. */
+/* The first such rule; NULL if the policy can be printed. */
 const struct rule *policy_find_unprintable(const struct policy *policy);

@@ -3,9 +3,9 @@
 /*
  * The network of a policy
  *
- * A pattern that is read more generously here than by the program that connects is a hole: some
- * resolvers read "127.1" or "0x7f.0.0.1" as an address and others as a name. So a name whose last
- * label is a number is refused, and so is every address that inet_pton() does not accept.
+ * A host parsed more leniently here than by the program that connects is a hole: some resolvers
+ * parse "127.1" or "0x7f.0.0.1" as an address and others as a name. So a name whose last label is a
+ * number is refused, as is every address that inet_pton() does not accept.
  */
 
 #include "policy/network.h"
@@ -40,7 +40,7 @@ static int refuse_host(struct sbx_error *err, const char *text, const char *why,
 	return refuse(err, "host name", text, why, fix);
 }
 
-/* Common mistakes have a text of their own; the labels are checked for all others. */
+/* Common mistakes get their own explanation; others fail the check of the labels. */
 static const struct {
 	const char *letters;
 	const char *why;
@@ -143,7 +143,7 @@ static int read_prefix(const char *text, const char *slash, unsigned width, unsi
 	return 0;
 }
 
-/* Clears the bits behind the prefix; true if one was set. */
+/* Clears the bits after the prefix; true if one was set. */
 static bool clear_host_bits(struct network *network)
 {
 	unsigned width = network->is_ipv6 ? 128 : 32;
@@ -262,7 +262,7 @@ bool network_next_port(const char **at, const char **ret_item, size_t *ret_len)
 	return true;
 }
 
-/* Where the port's colon is, or NULL; an address in brackets ends at its ']'. */
+/* The colon before the port, or NULL; an address in brackets ends at its ']'. */
 static const char *find_port(const char *text)
 {
 	const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;
@@ -270,7 +270,7 @@ static const char *find_port(const char *text)
 
 	if (bracket || !colon)
 		return colon;
-	return strchr(text, ':') == colon ? colon : NULL; /* ::1 */
+	return strchr(text, ':') == colon ? colon : NULL; /* several colons, as in ::1 */
 }
 
 int network_parse_host_port(const char *text, struct host_port *ret, struct sbx_error *err)
@@ -313,7 +313,7 @@ int network_parse_host_port(const char *text, struct host_port *ret, struct sbx_
 	return 0;
 }
 
-/* ---- the mode, and the rules that it implies ---- */
+/* ---- the mode, and the rules implied by it ---- */
 
 static const char *const mode_names[N_NET_MODES] = {
 	[NET_NONE] = "none",   [NET_LOOPBACK] = "loopback",	  [NET_HOST] = "host",
@@ -328,7 +328,7 @@ static const struct match_value loopback_addresses[] = {
 };
 static const struct match_value loopback_names[] = { { .text = "localhost" } };
 
-/* The IPv4 addresses as IPv6 sockets see them; a policy cannot write them. */
+/* IPv4-mapped addresses, which IPv6 sockets see; a policy cannot write them. */
 static const struct network mapped_addresses[] = {
 	{ .bytes = { [10] = 0xff, [11] = 0xff, [12] = 127 }, .length = 104, .is_ipv6 = true },
 	{ .bytes = { [10] = 0xff, [11] = 0xff }, .length = 128, .is_ipv6 = true },
@@ -428,8 +428,8 @@ enum net_mode policy_net_mode(const struct policy *policy)
 	return policy_net_choice(policy, NULL).mode;
 }
 
-/* An allow of a file that only narrows does not count alone. Its mode narrows that of another file,
- * so the implied allow gets the place of a file that may widen. */
+/* A narrowing file's allow does not count alone. Its net.mode narrows another file's, so the
+ * implied allow gets the place of a file that may widen. */
 struct policy_place policy_net_place(const struct policy *policy, struct policy_place place)
 {
 	for (unsigned i = 0; policy->sources[place.source].narrows && i < policy->n_sources; i++)
@@ -472,7 +472,7 @@ bool net_rule_is_denial(const char *name, const char *reason)
 	       (strcmp(reason, NONE_DENIES) == 0 || strcmp(reason, LOOPBACK_DENIES) == 0);
 }
 
-/* ---- which conditions are about the loopback ---- */
+/* ---- conditions about the loopback ---- */
 
 static bool overlaps(const struct network *a, const struct network *b)
 {
@@ -512,7 +512,7 @@ static bool name_is_contained(const char *name)
 	return strncasecmp(name, own, len) == 0 && strcmp(name + len, name[len] ? "." : "") == 0;
 }
 
-/* A name that cannot be parsed may be any host. */
+/* A name that cannot be parsed might be any host. */
 static bool name_meets(const char *name)
 {
 	struct network network;

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The network of a policy: its host names, networks and ports, read strictly; and the mode in which
- * a command is connected
+ * The network of a policy: strict parsing of host names, networks and ports; and the network mode
+ * of a command
  */
 
 #include <stdbool.h>
@@ -14,11 +14,11 @@
 
 struct sbx_error;
 
-/* ---- texts; the caller adds the place to an error ---- */
+/* ---- parsing; the caller adds the place to an error ---- */
 
 struct network {
-	uint8_t bytes[16]; /* in network order; IPv4 has 4 */
-	unsigned length;   /* of the prefix, in bits */
+	uint8_t bytes[16]; /* in network byte order; IPv4 uses 4 */
+	unsigned length;   /* prefix length in bits */
 	bool is_ipv6;
 };
 
@@ -29,31 +29,31 @@ struct port_range {
 
 #define HOST_BYTES_MAX 253
 
-/* "example.com", "*.example.com": letters, digits, '-' and '_' in labels; not an address, no port.
- */
+/* Accepts "example.com" and "*.example.com": letters, digits, '-' and '_' in labels; not an
+ * address, and without a port. */
 int network_check_host(const char *text, struct sbx_error *err);
-/* "10.0.0.0/8", "::1"; bits behind the prefix must be 0. */
+/* Parses "10.0.0.0/8" or "::1"; bits after the prefix must be 0. */
 int network_parse(const char *text, struct network *ret, struct sbx_error *err);
 bool network_contains(const struct network *outer, const struct network *inner);
-/* "443" or "8000-9000", @len bytes. */
+/* Parses "443" or "8000-9000", @len bytes. */
 int network_parse_ports(const char *text, size_t len, struct port_range *ret,
 			struct sbx_error *err);
-/* Steps through "80,443": writes where the next item begins and its length (which may be 0). False
- * at the end. *@at is the text at first. */
+/* Iterates over "80,443": sets the next item and its length (which may be 0). False at the end.
+ * *@at must be the text at first. */
 bool network_next_port(const char **at, const char **ret_item, size_t *ret_len);
 
 /* "HOST", "HOST:PORT", "ADDRESS", "[ADDRESS]:PORT" */
 struct host_port {
 	char host[HOST_BYTES_MAX + 8]; /* without brackets */
-	char port[6];		       /* "" where there is none */
+	char port[6];		       /* "" if there is none */
 	bool is_address;
 };
 int network_parse_host_port(const char *text, struct host_port *ret, struct sbx_error *err);
 
-/* ---- the mode ---- */
+/* ---- the network mode ---- */
 
 enum net_mode {
-	NET_NONE,     /* a network namespace without a way out, and no IP sockets in it */
+	NET_NONE,     /* a network namespace without a way out, and without IP sockets */
 	NET_LOOPBACK, /* a network namespace in which only the loopback is up */
 	NET_HOST,     /* the host's network namespace */
 	NET_PROXY,    /* hosts that the rules allow, through sbx-proxy */
@@ -62,29 +62,29 @@ enum net_mode {
 	N_NET_MODES,
 };
 
-/* So many ports of the host's loopback can be forwarded into one sandbox. */
+/* Maximum number of ports of the host's loopback that can be forwarded into one sandbox. */
 #define LOOPBACK_PORTS_MAX 32
 
 const char *net_mode_name(enum net_mode mode);
-/* False where there is no such mode. */
+/* False if there is no such mode. */
 bool net_mode_find(const char *name, enum net_mode *ret);
 
 struct net_choice {
 	enum net_mode mode;
-	/* The reason: net.mode or isolation.template; or a rule. Both NULL: defaults.net where the
+	/* The reason: net.mode or isolation.template; or a rule. Both NULL: defaults.net if the
 	 * mode is NET_PROXY. */
 	const struct setting *setting;
 	const struct rule *rule;
-	bool is_of_policy; /* else of a template that the caller named, or of none */
+	bool is_of_policy; /* false: of a template that the caller named, or of none */
 };
 
 /*
- * The one reading of the mode: the planner makes the network of this mode, check refuses a mode
- * that this version cannot make, and the evaluator judges by the rules that the mode implies.
+ * The one determination of the mode: the planner sets up the network of this mode, check refuses a
+ * mode that this version lacks, and the evaluator judges by the rules that the mode implies.
  *
- * In this order: net.mode; proxy, where a rule or the default of the class grants anything of the
- * network; the mode of the template of that name, or of isolation.template where @name is NULL;
- * none. @policy may be NULL; then it is the template's mode, or loopback where @name is NULL, too.
+ * In this order: net.mode; proxy, if a rule or the default of the class grants any network access;
+ * the mode of the template @name, or of isolation.template if @name is NULL; none. @policy may be
+ * NULL: then the template's mode, or loopback if @name is NULL, too.
  */
 struct net_choice policy_net_choice(const struct policy *policy, const char *name);
 enum net_mode policy_net_mode(const struct policy *policy);
@@ -94,21 +94,21 @@ enum net_mode policy_net_mode(const struct policy *policy);
 /*
  * The rules that net.mode implies, named "net.mode", at the place of the setting: none denies
  * net.*, host allows it, loopback allows it and denies hosts outside the loopback. Without the
- * setting there are none. Returns how many; they borrow from @policy.
+ * setting there are none. Returns their number; they borrow from @policy.
  */
 size_t policy_net_rules(const struct policy *policy, struct rule ret[NET_RULES_MAX]);
 #define NET_RULE_NAME "net.mode"
-/* The place of a rule that allows what a setting at @place opens. */
+/* The place for a rule that allows access opened by a setting at @place. */
 struct policy_place policy_net_place(const struct policy *policy, struct policy_place place);
-/* Is a denial of this name and reason (which may be NULL) such a rule? */
+/* Is a denial of this name and reason (which may be NULL) an implied rule? */
 bool net_rule_is_denial(const char *name, const char *reason);
 
 /*
  * Hosts of the loopback are 127.0.0.0/8 and ::1, the addresses 0.0.0.0 and :: (to listen on all
  * addresses; connecting to them reaches the loopback), and the name localhost.
  *
- * net_loopback_meets(): may @condition hold for a request about the loopback? _contains(): does it
- * hold for no other request?
+ * net_loopback_meets(): may @condition hold for some request about the loopback? _contains(): does
+ * it hold for no other request?
  */
 bool net_loopback_meets(const struct condition *condition);
 bool net_loopback_contains(const struct condition *condition);

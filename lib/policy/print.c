@@ -4,10 +4,10 @@
  * The canonical text of a policy, as YAML or as JSON
  *
  * A policy of any dialect is printed as capabilities and settings, always in the same order, so
- * that two policies with the same meaning have the same text. Maps and lists of maps take lines of
- * their own; lists of values are one line. In YAML every text of the policy is in double quotes,
+ * that two policies with the same meaning have the same text. Maps and lists of maps are printed on
+ * separate lines; lists of values on one. In YAML every text of the policy is in double quotes,
  * with escapes for characters that are invisible or reorder text, so that neither a parser nor a
- * reader can take it for something else.
+ * reader can mistake it.
  */
 
 #include "policy/model.h"
@@ -26,13 +26,13 @@
 struct printer {
 	struct text *out;
 	bool json;
-	struct json_writer writer; /* json */
+	struct json_writer writer; /* used if json */
 	unsigned depth;
 	bool dash;	     /* the next key begins an item of a list */
-	bool inside, behind; /* a list of values is open; it has one already */
+	bool inside, behind; /* inside a list of values; one of its values has been printed */
 };
 
-/* A name that the user chose may need quotes. */
+/* A name chosen by the user may need quotes. */
 static void add_key(struct text *out, const char *key)
 {
 	const char *at = key;
@@ -69,8 +69,8 @@ static void begin_line(struct printer *printer, const char *key)
 	add_key(printer->out, key);
 }
 
-/* Neither a map nor a list of maps may stay empty. @key is NULL at the top and for items of a list.
- */
+/* Neither a map nor a list of maps may be empty. @key is NULL at the top level and for items of a
+ * list. */
 static void print_map(struct printer *printer, const char *key)
 {
 	begin_line(printer, key);
@@ -154,7 +154,7 @@ static void print_string(struct printer *printer, const char *key, const char *t
 	end_value(printer);
 }
 
-/* A word needs no quotes. */
+/* For words that need no quotes. */
 static void print_word(struct printer *printer, const char *key, const char *word)
 {
 	begin_value(printer, key);
@@ -165,7 +165,7 @@ static void print_word(struct printer *printer, const char *key, const char *wor
 	end_value(printer);
 }
 
-/* A number or a bool. */
+/* For numbers and bools. */
 static void print_plain(struct printer *printer, const char *key, const char *text)
 {
 	begin_value(printer, key);
@@ -181,12 +181,12 @@ static void print_plain(struct printer *printer, const char *key, const char *te
 struct run {
 	const struct setting *rows;
 	size_t n_rows;
-	size_t from; /* offset in the paths: the part before it has been printed */
+	size_t from; /* offset in the paths: the part before it is common and has been printed */
 };
 
 static void print_run(struct printer *printer, struct run run);
 
-/* How many rows at the beginning agree on the next @len characters and then end a step. */
+/* The number of leading rows that agree in the next @len characters and then end a step. */
 static size_t count_alike(const struct run *run, size_t len)
 {
 	const char *first = run->rows[0].path + run->from;
@@ -206,7 +206,7 @@ static void print_scalar(struct printer *printer, const char *key, const struct 
 		print_plain(printer, key, setting->text);
 }
 
-/* @run begins with the list itself; its items follow. */
+/* @run begins with the list itself, followed by its items. */
 static void print_items(struct printer *printer, const char *key, struct run run, size_t name_len)
 {
 	struct run items = { run.rows + 1, run.n_rows - 1, run.from + name_len };
@@ -274,7 +274,7 @@ static void print_settings(struct printer *printer, const struct policy *policy)
 
 /* ---- rules ---- */
 
-/* In the order of the man page. A literal path has another key: "path". */
+/* In the order of the man page. A literal path uses the key "path" instead. */
 static const char *const condition_keys[N_MATCH_KEYS] = {
 	[MATCH_PATH] = "path_glob", [MATCH_HOST] = "host",   [MATCH_CIDR] = "cidr",
 	[MATCH_PORT] = "ports",	    [MATCH_PROTO] = "proto", [MATCH_CALLER] = "caller",
@@ -367,7 +367,7 @@ static void print_examples(struct printer *printer, const struct rule *rule)
 	print_map_end(printer);
 }
 
-/* Two files of a layered policy may use one name; in one file the second one gets a number. */
+/* Two files of a layered policy may use the same name; in one file the second one gets a number. */
 static void print_name(struct printer *printer, const struct policy *policy, size_t i)
 {
 	_cleanup_text_ struct text name = TEXT_INIT;
@@ -420,7 +420,7 @@ static void print_extensions(struct printer *printer, const struct policy *polic
 	print_list_end(printer);
 }
 
-/* One file cannot say "allow this only if another file does". */
+/* One file cannot express "allow this only if another file does". */
 const struct rule *policy_find_unprintable(const struct policy *policy)
 {
 	for (size_t i = 0; i < policy->n_rules; i++) {

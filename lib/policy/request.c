@@ -3,10 +3,10 @@
 /*
  * A request as one line of JSON, or as words
  *
- * The caller may be hostile or wrong, and a member that is ignored may be the one that mattered: so
- * every name is known, comes once and has the right type, or the line is refused. The texts are
- * decoded into one buffer that is used again for the next line. That buffer may move while it
- * grows, so a draft holds offsets, which become pointers once, at the end.
+ * The caller may be hostile or wrong, and an ignored member may be the one that mattered: so a line
+ * is refused unless every name is known, occurs once and has the right type. The texts are decoded
+ * into one buffer that is reused for the next line. That buffer may move while it grows, so a draft
+ * holds offsets, which become pointers once, at the end.
  */
 
 #include "policy/request.h"
@@ -48,7 +48,7 @@ enum request_member {
 
 struct request_draft {
 	struct text *texts;
-	size_t texts_at[N_TEXT_MEMBERS + 1]; /* offsets in texts; the last is the id */
+	size_t texts_at[N_TEXT_MEMBERS + 1]; /* offsets in texts; the last one is the id's */
 	size_t tags_at[REQUEST_TAGS_MAX];
 	size_t n_tags;
 	uint64_t port;
@@ -59,7 +59,7 @@ struct request_draft {
 #define ID_BYTES_MAX 256
 #define NAME_SHOWN_MAX 64
 
-/* Longer than every name and filled up with NULs, so that a name is compared with one memcmp(). */
+/* Longer than every name and padded with NULs, so that names are compared by one memcmp(). */
 #define NAME_SIZE 16
 
 #define NAME(name)                                                                                 \
@@ -84,7 +84,7 @@ static const struct member_name {
 
 _Static_assert(N_ELEMENTS(member_names) == N_MEMBERS, "every member has a name");
 
-/* The pointer to the text of a member. */
+/* Offset of the pointer to each member's text. */
 static const size_t member_offsets[] = {
 	[MEMBER_OP] = offsetof(struct request_buffer, request.operation),
 	[MEMBER_PATH] = offsetof(struct request_buffer, request.path),
@@ -107,7 +107,7 @@ void request_deinit(struct request_buffer *buffer)
 	*buffer = (struct request_buffer){ .texts = TEXT_INIT };
 }
 
-/* @err gets "cannot read the request: ..."; returns -EINVAL. */
+/* Fills @err with "cannot read the request: ..."; returns -EINVAL. */
 __attribute__((__format__(__printf__, 2, 3))) static int refuse(struct sbx_error *err,
 								const char *format, ...)
 {
@@ -122,7 +122,7 @@ __attribute__((__format__(__printf__, 2, 3))) static int refuse(struct sbx_error
 	return -EINVAL;
 }
 
-/* Empties @buffer, keeping its memory; tags behind n_tags are never read. */
+/* Empties @buffer but keeps its memory; tags after n_tags are never read. */
 static void draft_begin(struct request_draft *draft, struct request_buffer *buffer)
 {
 	text_reset(&buffer->texts);
@@ -136,7 +136,7 @@ static void draft_begin(struct request_draft *draft, struct request_buffer *buff
 		draft->texts_at[i] = DRAFT_ABSENT;
 }
 
-/* Adds a text and a NUL behind it; returns its offset. */
+/* Adds a text and a NUL; returns its offset. */
 static size_t draft_add_text(struct request_draft *draft, const void *bytes, size_t n_bytes)
 {
 	size_t at = draft->texts->len;
@@ -149,7 +149,7 @@ static size_t draft_add_text(struct request_draft *draft, const void *bytes, siz
 	return at;
 }
 
-/* 0, -EINVAL without an operation, -ENOMEM; the buffer has a request on success only. */
+/* 0, -EINVAL if there is no operation, or -ENOMEM; fills the buffer on success only. */
 static int draft_finish(struct request_draft *draft, struct request_buffer *buffer,
 			struct sbx_error *err)
 {
@@ -198,8 +198,8 @@ static int wrong_type(const char *name, const char *wanted, struct sbx_error *er
 	return r;
 }
 
-/* A NUL would end the text early, and another request would be judged than was written. Only an
- * escape can make one. */
+/* A NUL (which JSON can only contain as an escape) would end the text early, so that another
+ * request than the written one would be judged: refuse it. */
 static int add_text(struct request_draft *draft, const struct json_item *item, const char *name,
 		    size_t *ret_at, struct sbx_error *err)
 {
@@ -307,8 +307,8 @@ static int unknown_member(const struct json_item *name, struct sbx_error *err)
 	return r;
 }
 
-/* The member's row, or N_MEMBERS. A name that is too long leaves @padded empty, which no name is.
- */
+/* The member's row, or N_MEMBERS. A name that is too long leaves @padded empty, which matches no
+ * name. */
 static size_t find_name(const struct json_item *name)
 {
 	char padded[NAME_SIZE] = { 0 };
@@ -405,8 +405,8 @@ static void add_number_member(struct json_writer *json, enum request_member memb
 	json_add_u64(json, value);
 }
 
-/* Without the token: a record of the request must not let its reader use the token again. Without
- * the id, which only the caller understands. */
+/* Leaves out the token: a reader of a recorded request must not be able to use it. Leaves out the
+ * id, which only the caller understands. */
 void request_add_json(struct text *out, const struct request_buffer *buffer)
 {
 	const struct policy_request *request = &buffer->request;
@@ -445,12 +445,12 @@ void request_add_json(struct text *out, const struct request_buffer *buffer)
  *   fs.write /srv/p/src/a.c project=/srv/p tag=trusted_write
  *   net.connect [2001:db8::1]:443 proto=tcp
  *
- * The first word behind the operation is its argument unless it begins with one of the names: a
- * file that is called tag=a is written /.../tag=a.
+ * The first word after the operation is its argument unless it begins with one of the names: a file
+ * called tag=a must be written as /.../tag=a.
  */
 
 static const struct word_name {
-	const char *name; /* with the '=' */
+	const char *name; /* including the '=' */
 	enum request_member member;
 } word_names[] = {
 	{ "caller=", MEMBER_CALLER }, { "tag=", MEMBER_TAGS },	      { "state=", MEMBER_STATE },
@@ -482,7 +482,7 @@ static int wrong_port(const char *word, struct sbx_error *err)
 	return r;
 }
 
-/* HOST, HOST:PORT, [ADDRESS]:PORT; more than one colon without brackets is an IPv6 address. */
+/* Parses HOST, HOST:PORT or [ADDRESS]:PORT; several colons without brackets are an IPv6 address. */
 static int add_host(struct request_draft *draft, const char *word, struct sbx_error *err)
 {
 	const char *end = word[0] == '[' ? strchr(word, ']') : NULL;
@@ -583,8 +583,8 @@ static int unknown_word(const char *word, struct sbx_error *err)
 	return r;
 }
 
-/* A record is JSON, which cannot hold bytes that are not UTF-8: the replayed request would differ.
- */
+/* Records are JSON, which cannot contain bytes that are not UTF-8: the replayed request would
+ * differ. */
 static int check_bytes(char *const words[], size_t n_words, struct sbx_error *err)
 {
 	size_t n_bytes = 0;

@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Requests and decisions as JSON lines and as words, with their text for people
+ * Requests and decisions as JSON lines and as words, and as text for people
  *
  *   {"op":"fs.write","path":"/srv/p/src/a.c","project":"/srv/p","caller":"editor","tags":["trusted_write"],
  *    "state":"code_writing","mode":"strict","sandbox":"L2","size":120,"token":"...","id":7}
  *   {"op":"exec","path":"/usr/bin/cc","sha256":"9f86d0..."}
  *   {"op":"net.connect","host":"example.com","port":443,"proto":"tcp"}
  *
- * A decision repeats the id and carries verdict, cause, determining rules with file and line,
+ * A decision repeats the id and contains verdict, cause, determining rules with file and line,
  * reasons, constraints, the policy's digest, and for a refusal the fix. Its "input" is the complete
  * normalised request, so that it can be replayed against another policy.
  */
@@ -24,45 +24,45 @@ struct sbx_error;
 #define REQUEST_BYTES_MAX 65536
 #define REQUEST_TAGS_MAX 64
 
-/* A request and the memory that its texts point into, so it must not be copied. Reused from line to
- * line without allocating again. */
+/* A request and the memory that its texts point into: must not be copied. Reused from line to line
+ * without allocating. */
 struct request_buffer {
 	struct policy_request request;
 	struct text texts;
 	const char *tags[REQUEST_TAGS_MAX + 1];
 	const char *token;	/* as given, or NULL */
 	const char *id;		/* the JSON of "id", or NULL */
-	const char *sandbox_id; /* as in the line; a server overrules it with the peer's of the
+	const char *sandbox_id; /* as in the line; a server overwrites it with that of the peer's
 				   socket */
 };
 
 void request_deinit(struct request_buffer *buffer);
 #define _cleanup_request_ _cleanup_(request_deinit)
 
-/* -EINVAL with @err for anything that is not one request: unknown or repeated names, wrong types,
- * too long. @ret then holds no request. */
+/* -EINVAL with @err for anything but exactly one request: unknown or repeated names, wrong types,
+ * too long. @ret then contains no request. */
 int request_parse(const void *bytes, size_t n_bytes, struct request_buffer *ret,
 		  struct sbx_error *err);
-/* OP ARG...: a path, or HOST[:PORT]; then name=value words (caller= tag= state= mode= project=
- * proto= size= sandbox= sha256=). */
+/* Parses OP ARG...: a path, or HOST[:PORT]; then name=value words (caller= tag= state= mode=
+ * project= proto= size= sandbox= sha256=). */
 int request_parse_words(char *const words[], size_t n_words, struct request_buffer *ret,
 			struct sbx_error *err);
-/* The normalised form, which request_parse() reads back to an equal request. Without the token and
- * the id. */
+/* Adds the normalised form, which request_parse() parses to an equal request. Leaves out the token
+ * and the id. */
 void request_add_json(struct text *out, const struct request_buffer *buffer);
 
-/* One line, with a newline. */
+/* Adds one line, with a newline. */
 void decision_add_json(struct text *out, const struct artefact *artefact,
 		       const struct request_buffer *buffer, const struct policy_decision *decision);
-/* Lines for a terminal: verdict and why; for a refusal also the fix. */
+/* Adds lines for a terminal: verdict and reason; for a refusal also the fix. */
 void decision_add_text(struct text *out, const struct artefact *artefact,
 		       const struct request_buffer *buffer, const struct policy_decision *decision);
-/* What to type so that the request would be allowed, as YAML. */
+/* Adds the YAML to write so that the request would be allowed. */
 void decision_add_fix(struct text *out, const struct artefact *artefact,
 		      const struct request_buffer *buffer, const struct policy_decision *decision);
 
-/* The exit status of a verdict: 0 allow and warn, 1 deny, 3 review. The most severe of several is
- * deny, review, allow. */
+/* The exit status for a verdict: 0 allow and warn, 1 deny, 3 review. Of several, deny takes
+ * precedence, then review. */
 int decision_status(enum policy_action verdict);
-/* "12ab..." of the policy's digest. */
+/* Adds the digest in hexadecimal. */
 void digest_add_hex(struct text *out, const uint8_t digest[32]);

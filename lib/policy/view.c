@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The view is what the planner makes the tree of and the evaluator makes rules of: both read it
- * here. The directories of the system come as they are; /tmp is a tmpfs; the project has the
- * rights of its dialect, unless a rule names it.
+ * The view, of which the planner makes the tree and the evaluator makes rules: both take it from
+ * here. System directories appear as they are; /tmp is a tmpfs; the project has the rights of its
+ * dialect, unless a rule names it.
  */
 
 #include "policy/view.h"
@@ -102,7 +102,7 @@ void policy_view(const struct policy *policy, const char *project, bool has_own_
 		ret[n++] = (struct view_row){ "/", view_reads() | run };
 	else if (has_project && !is_own && !is_project_ruled(policy, project))
 		ret[n++] = (struct view_row){ ".", (policy ? files() : view_reads()) | run };
-	/* Where the host's /tmp is shown as the working directory there is no tmpfs, and rights for
+	/* If the host's /tmp is visible as the working directory there is no tmpfs, and rights for
 	 * one would let the command write to the host's files. */
 	if (has_project && (is_own || !is_tmp || is_project_ruled(policy, project)))
 		ret[n++] = (struct view_row){ VIEW_TMP, files() | run };
@@ -126,7 +126,7 @@ const char *view_setting_path(const char *text, const char *project, struct aren
 	return path;
 }
 
-/* ---- mounts: the settings "mounts[N].KEY", read as one ---- */
+/* ---- mounts: the settings "mounts[N].KEY" as one struct ---- */
 
 static const struct {
 	const char *name;
@@ -164,7 +164,7 @@ bool policy_get_mount(const struct policy *policy, size_t i, struct policy_mount
 	return ret->target != NULL;
 }
 
-/* Two mounts at one target: the last one hides the other, and a policy has no order. */
+/* Of two mounts on one target the last one hides the other, but a policy has no order. */
 static bool is_repeated(const struct policy *policy, size_t i, const char *target)
 {
 	struct policy_mount other;

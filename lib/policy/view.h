@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What a policy shows besides its rules: the implicit view of its dialect, and "mounts"
+ * The files that a policy shows other than by rules: the implicit view of its dialect, and "mounts"
  */
 
 #include <stdbool.h>
@@ -13,15 +13,15 @@ struct arena;
 struct policy;
 struct setting;
 
-/* The operations on files and programs that the kernel enforces by path. */
+/* The operations on files and programs that the kernel can enforce by path. */
 uint64_t view_file_operations(void);
-/* Those that only read. */
+/* Those of them that only read. */
 uint64_t view_reads(void);
 
 /*
- * The implicit view of a dialect, and of running without a policy: directories of the system, and
- * what may be done in the project. Ended by a NULL path. Without a policy a project that is /tmp
- * itself is the sandbox's own /tmp, if the tier has one (@has_own_tmp).
+ * The implicit view of a dialect, or without a policy: system directories, and the rights to the
+ * project. Terminated by a NULL path. Without a policy a project that is /tmp itself is the
+ * sandbox's own /tmp, if the tier has one (@has_own_tmp).
  */
 struct view_row {
 	const char *path; /* "." is the project */
@@ -31,20 +31,21 @@ enum { VIEW_ROWS_MAX = 16 };
 void policy_view(const struct policy *policy, const char *project, bool has_own_tmp,
 		 struct view_row ret[VIEW_ROWS_MAX]);
 
-/* Do rules name the project only by its absolute path? The view of the sandbox then lacks "."; an
- * artefact is compiled for any project, so sbx-policy eval and the service cannot know. */
+/* Do rules name the project only by its absolute path? The view of the sandbox then lacks ".";
+ * sbx-policy eval and the service cannot know this, because an artefact is compiled for any
+ * project. */
 bool view_names_project_absolutely(const struct policy *policy, const char *project);
 
 /* Is it /tmp or /var/tmp, which are a fresh tmpfs unless an option or a mount shows the host's? */
 bool view_is_private(const char *path);
-/* Or in one of them? */
+/* The same for a path at or below one of them. */
 bool view_is_in_private(const char *path);
-/* The one that the implicit view has. */
+/* The only one of them in the implicit view. */
 #define VIEW_TMP "/tmp"
 
 #define VIEW_SECRETS "/run/secrets"
 
-/* The path of a setting: a relative one is below the project. NULL without memory. */
+/* The path of a setting: a relative one is below the project. NULL if out of memory. */
 const char *view_setting_path(const char *text, const char *project, struct arena *arena);
 
 /* One entry of "mounts". */
@@ -57,15 +58,15 @@ enum mount_mode {
 };
 struct policy_mount {
 	const struct setting *target;
-	const char *source; /* or NULL: the target itself */
+	const char *source; /* NULL: the target itself */
 	enum mount_mode mode;
-	uint64_t size_bytes; /* 0: not said */
+	uint64_t size_bytes; /* 0: not set */
 	bool is_optional;
 };
-/* False behind the last one. */
+/* False after the last one. */
 bool policy_get_mount(const struct policy *policy, size_t i, struct policy_mount *ret);
 uint64_t mount_operations(enum mount_mode mode);
-/* Has it neither rules nor mounts, nor a default or a dialect that shows files without any? */
+/* Does the policy grant no files, by rules, mounts, a default or its dialect? */
 bool policy_shows_no_files(const struct policy *policy);
-/* Why no sandbox can have the mount, on any host, and what to write instead; NULL: it can. */
+/* Why no sandbox on any host can provide the mount, and the remedy; NULL if one can. */
 const char *mount_refusal(const struct policy *policy, size_t i, const char **ret_fix);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Control packets: one table. A peer that is not trusted gets a refusal, which is recorded, before
- * its packet is parsed.
+ * Control packets, dispatched by one table. A peer that is not trusted gets a refusal, which is
+ * recorded, before its packet is parsed.
  *
  * A token is issued for a process that the caller knows to be alive: its own child, or itself. A
- * token goes past all rules, so it cannot be issued where one denies something in its scope. Where
- * rules want a review or a token, or say nothing, it can.
+ * valid token overrides the rules, so none is issued whose scope a deny rule touches. Where rules
+ * want a review or a token, or do not match, one can be issued.
  */
 
 #include "server/control.h"
@@ -32,8 +32,8 @@
 struct control {
 	struct question *question;
 	const struct tree *tree;
-	struct json_writer json; /* the answer, behind {"ok":true */
-	bool is_recorded;	 /* a failure of it has its own record */
+	struct json_writer json; /* the answer after {"ok":true */
+	bool is_recorded;	 /* its failure was recorded already */
 };
 
 typedef int control_fn(struct control *control, struct sbx_error *err);
@@ -44,7 +44,8 @@ bool control_is_packet(const void *packet, size_t n_bytes)
 	struct json_scanner scanner;
 	struct json_item item;
 
-	/* Nearly all packets are requests, and begin with another name. */
+	/* Fast path: nearly all packets are requests, whose first name begins with another
+	 * letter. */
 	if (n_bytes > 2 && bytes[0] == '{' && bytes[1] == '"' && bytes[2] != 'd' &&
 	    bytes[2] != '\\')
 		return false;
@@ -54,7 +55,7 @@ bool control_is_packet(const void *packet, size_t n_bytes)
 	       json_equals(&item, "do");
 }
 
-/* NULL where there is none. */
+/* *@ret is NULL if the key is absent. */
 static int get_text(const struct control *control, const char *key, const char **ret,
 		    struct sbx_error *err)
 {
@@ -71,7 +72,7 @@ struct text_key {
 	const char **ret;
 };
 
-/* @keys ends with a NULL name. */
+/* @keys ends with an entry whose name is NULL. */
 static int get_texts(const struct control *control, const struct text_key *keys,
 		     struct sbx_error *err)
 {
@@ -84,7 +85,7 @@ static int get_texts(const struct control *control, const struct text_key *keys,
 	return 0;
 }
 
-/* *@ret stays as it is where there is none. */
+/* Leaves *@ret unchanged if the key is absent. */
 static int get_number(const struct control *control, const char *key, uint64_t *ret,
 		      struct sbx_error *err)
 {
@@ -107,7 +108,7 @@ static int wrong(struct sbx_error *err, int code, const char *why, const char *f
 	return code;
 }
 
-/* The process that "pid" names, and its sandbox. */
+/* Fills in the process that "pid" names, and its sandbox. */
 static int read_holder(const struct control *control, struct token_terms *terms,
 		       struct sbx_error *err)
 {
@@ -136,7 +137,8 @@ static int read_ttl(const struct control *control, uint64_t *ret, struct sbx_err
 	return r < 0 || !ttl ? r : units_parse_time(ttl, ret, err);
 }
 
-/* A narrower token without "uses" or "ttl" must not get more than its parent has left. */
+/* Defaults "uses" and "ttl": a token narrowed from @from must not get more than its parent has
+ * left. */
 static void set_defaults(const struct control *control, const char *from, struct token_terms *terms)
 {
 	uint64_t now_usec = control->question->now_usec;
@@ -144,7 +146,7 @@ static void set_defaults(const struct control *control, const char *from, struct
 
 	terms->max_uses = TOKEN_USES_DEFAULT;
 	terms->ttl_usec = TOKEN_TTL_DEFAULT_USEC;
-	/* token_narrow() refuses a parent that has ended. */
+	/* Leave a parent that has ended to token_narrow(), which refuses it. */
 	if (!from || token_get(control->question->server->tokens, from, &parent) < 0 ||
 	    parent.expires_usec <= now_usec || parent.terms.max_uses <= parent.uses)
 		return;
@@ -219,7 +221,7 @@ static int issue_token(struct control *control, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	r = server_record_token(server, question, NULL, &info, err);
-	/* A token that is in no record must not be out. */
+	/* Do not hand out a token of which no record was written. */
 	if (r < 0) {
 		(void)token_revoke(server->tokens, info.text);
 		return r;
@@ -278,7 +280,7 @@ static int revoke_token(struct control *control, struct sbx_error *err)
 	if (!token || token_get(server->tokens, token, &info) < 0)
 		return wrong(err, -ENOENT, "this token is not known",
 			     "it has expired, was revoked, or was never issued");
-	/* The token is revoked even where no record can be written. */
+	/* Revoke first: the token ends even if no record can be written. */
 	r = token_revoke(server->tokens, token);
 	return r < 0 ? sbx_error_what(err, r,
 				      "the token is revoked, but no record of it was written")

@@ -10,7 +10,7 @@
  *   {"do":"token.check","token":TOKEN,"pid":N,"sandbox_id":ID,"op":OP,"path":PATH,...}
  *   {"do":"token.revoke","token":TOKEN}
  *
- * The answer is {"ok":true,...}, or {"ok":false,"what":...,"why":...,"fix":...}.
+ * The server answers {"ok":true,...}, or {"ok":false,"what":...,"why":...,"fix":...}.
  */
 
 #include <stdbool.h>
@@ -18,6 +18,6 @@
 
 struct question;
 
-/* An object whose first name is "do". */
+/* Is the packet an object whose first name is "do"? */
 bool control_is_packet(const void *packet, size_t n_bytes);
 void control_answer(struct question *question, const void *packet, size_t n_bytes);

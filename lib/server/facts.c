@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The facts of a sandbox. Every member of a request that describes the asker is listed here once: a
- * member that is added to requests and forgotten here would let a sandboxed process describe
- * itself.
+ * The facts of a sandbox. Every member of a request that describes its sender is listed here once:
+ * a new member that is forgotten here would let a sandboxed process describe itself.
  */
 
 #include "server/facts.h"

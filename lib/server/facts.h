@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Facts about the processes behind one sandbox's socket, from the command line of the service
+ * Facts about the processes that use a sandbox's socket, set on the service's command line
  *
  * Rules may match callers, tags, states, modes, a sandbox's level and a project. A sandboxed
- * process that could claim these itself would write its own permission, so for a sandbox's socket
- * they are fixed here, and those in its packets are dropped.
+ * process that could claim these itself would grant itself permissions. So for a sandbox's socket
+ * they are fixed here, and the server ignores those in the packets.
  */
 
 #include <stddef.h>
@@ -22,7 +22,7 @@ enum fact {
 	FACT_MODE,
 	FACT_LEVEL,
 	N_FACTS,
-	FACT_TAG = N_FACTS, /* a sandbox can have several of these only */
+	FACT_TAG = N_FACTS, /* the only fact that a sandbox can have several of */
 };
 
 struct facts {
@@ -33,14 +33,13 @@ struct facts {
 	struct facts *next;
 };
 
-/* One for each sandbox. @id: letters, digits and "._-", at most 64 bytes; -EEXIST the second time.
- */
+/* Adds the facts of one sandbox. @id: letters, digits and "._-", at most 64 bytes; -EEXIST if the
+ * list has it already. */
 int facts_add(struct facts **list, const char *id, struct facts **ret, struct sbx_error *err);
 struct facts *facts_find(struct facts *list, const char *id, size_t id_len);
 void facts_free_all(struct facts **list);
-/* "project=/srv/p", "caller=", "tag=", "state=", "mode=", "sandbox=L2" */
+/* @word is "project=/srv/p", "caller=", "tag=", "state=", "mode=" or "sandbox=L2". */
 int facts_set(struct facts *facts, const char *word, struct sbx_error *err);
 
-/* Replaces what the packet says about its sender by the facts. @facts may be NULL: there are none.
- */
+/* Replaces all that the packet says about its sender. @facts may be NULL: then nothing is left. */
 void facts_overrule(const struct facts *facts, struct request_buffer *buffer);

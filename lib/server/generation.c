@@ -2,7 +2,8 @@
 
 /*
  * Loading a policy: files → one model → artefact → checked artefact → engine, and the extension
- * programs. All that can fail happens here, before the server points at the generation.
+ * programs. Everything that can fail happens here, before the server switches its pointer to the
+ * new generation.
  */
 
 #include "server/generation.h"
@@ -262,8 +263,8 @@ int generation_check_token(struct generation *generation, const struct token_ter
 		return sbx_error_what(err, r, "cannot evaluate the token");
 	if (r > 0)
 		return refuse_denied(generation, rule, err);
-	/* Built-in rules, and whether a port is missing, are checked again at every use of the
-	 * token, so one example is enough here. */
+	/* One example path is enough: built-in rules and a missing port are checked again at every
+	 * use of the token. */
 	if (judge_example(generation, terms, &decision) < 0 || decision.verdict != POLICY_DENY)
 		return 0;
 	if (decision.cause == CAUSE_BAD_REQUEST)

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * One policy in force: all that a decision needs, loaded and checked before it is used, and never
- * changed afterwards
+ * One loaded policy: all that a decision needs, checked before it is used and never changed
+ * afterwards
  *
- * The server points at one generation. A reload makes another one and changes the pointer; a
- * question that still waits for an extension keeps the one it began with, so that no answer is made
- * of two policies.
+ * The server points at one generation. A reload builds another and switches the pointer; a question
+ * that waits for an extension keeps a reference to the old one, so that no answer mixes two
+ * policies.
  */
 
 #include <stddef.h>
@@ -38,21 +38,21 @@ struct generation_extension {
 
 struct generation {
 	unsigned n_refs;
-	struct policy *policy; /* NULL: the file is a compiled one */
-	char *bytes;	       /* the compiled file */
-	void *block;	       /* what was compiled here */
+	struct policy *policy; /* NULL if the file is a compiled policy */
+	char *bytes;	       /* of the compiled file */
+	void *block;	       /* the artefact that the server compiled */
 	struct artefact artefact;
 	struct policy_engine *engine;
 	struct guarded_list guarded;
-	struct arena arena; /* of its paths */
+	struct arena arena; /* memory of the paths in guarded */
 	struct generation_extension extensions[GENERATION_EXTENSIONS_MAX];
 	size_t n_extensions;
-	struct question *waiting; /* for extensions */
+	struct question *waiting; /* questions that wait for extensions */
 };
 
 /*
- * @paths in the order system, user, project; a single one may be a compiled policy. @environment
- * is read for the places of guarded files (HOME and the like). Starts the extension programs.
+ * Loads @paths, in the order system, user, project; a single one may be a compiled policy. Takes
+ * the places of guarded files from @environment (HOME and the like). Starts the extension programs.
  */
 int generation_load(const char *const *paths, size_t n_paths, char *const *environment,
 		    struct generation **ret, struct sbx_error *err);
@@ -64,9 +64,9 @@ void generation_unref_ptr(struct generation **generation);
 const uint8_t *generation_digest(const struct generation *generation);
 
 /*
- * May a token of these terms be issued, or stay, under this policy? -EACCES where a rule denies
- * something in its scope, or may, or a built-in rule does; -EINVAL where the policy cannot judge
- * it.
+ * Does this policy allow a token of these terms to be issued, or to stay valid? -EACCES if a deny
+ * rule or a built-in rule covers, or may cover, something in its scope; -EINVAL if the policy
+ * cannot judge the terms.
  */
 int generation_check_token(struct generation *generation, const struct token_terms *terms,
 			   struct sbx_error *err);

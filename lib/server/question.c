@@ -3,13 +3,13 @@
 /*
  * From a packet to a decision
  *
- * The order is fixed: parse the packet, replace what it says about its sender by the facts, read
- * the clock once, check the token, decide, ask the extensions if they can still change the verdict,
+ * The order is fixed: parse the packet, replace its claims about the sender by the facts, read the
+ * clock once, check the token, decide, ask the extensions if they can still change the verdict,
  * write the record, and only then answer. An error at any step makes the answer "deny".
  *
- * A question that waits for extensions decides again when they have answered: other questions have
- * used the engine's scratch memory in between, and on the same generation the same request gets the
- * same decision.
+ * When the extensions have answered, the server decides again: other questions have overwritten the
+ * engine's scratch memory meanwhile. The same request on the same generation gets the same
+ * decision.
  */
 
 #include "server/question.h"
@@ -43,14 +43,14 @@ static uint64_t boot_usec(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* Reads the clock once for a packet, and only where something depends on the time. */
+/* Reads the clock at most once a packet, and only if the decision depends on time. */
 static void take_time(struct question *question)
 {
 	if (question->now_usec == 0)
 		question->now_usec = boot_usec();
 }
 
-/* As = { 0 } would, without writing 2 KiB for every packet. */
+/* Same as = { 0 }, but does not write 2 KiB for every packet. */
 static void begin_error(struct sbx_error *err)
 {
 	err->code = 0;
@@ -113,7 +113,7 @@ void question_refuse(struct question *question, const char *cause, const struct 
 	json_end_object(&json);
 }
 
-/* The answer says how the token was judged: a caller whose token has ended can get another. */
+/* Reports how the token was judged, so that a caller whose token has ended can ask for another. */
 static void add_token(struct question *question)
 {
 	struct text *answer = &question->answer;
@@ -154,8 +154,7 @@ static void answer(struct question *question, const struct generation *generatio
 
 /* ---- tokens ---- */
 
-/* No rule has to be asked: a token whose scope meets a deny rule is not issued, and a reload ends
- * it. */
+/* Asks no rule: a token whose scope meets a deny rule is never issued, and a reload ends it. */
 static enum token_refusal judge_token(const struct question *question)
 {
 	const struct server *server = question->server;
@@ -165,7 +164,7 @@ static enum token_refusal judge_token(const struct question *question)
 			   generation_digest(server->generation), question->now_usec);
 }
 
-/* The token's number, by which records name it; 0 where the token is not valid. */
+/* The number by which records name a token; 0 if the token is not valid. */
 static uint64_t nonce_of(const struct question *question)
 {
 	struct token_info info;
@@ -176,7 +175,7 @@ static uint64_t nonce_of(const struct question *question)
 		       : 0;
 }
 
-/* A use is counted only where the token made the verdict better than review or deny. */
+/* Counts a use only if the token improved the verdict from review or deny. */
 static int use_token(struct question *question, const struct policy_decision *decision)
 {
 	enum token_refusal refusal;
@@ -188,7 +187,7 @@ static int use_token(struct question *question, const struct policy_decision *de
 			    generation_digest(question->server->generation), question->now_usec);
 	if (refusal != TOKEN_VALID)
 		return -EKEYREJECTED;
-	/* That was its last use. */
+	/* This was the token's last use. */
 	if (judge_token(question) != TOKEN_VALID)
 		server_tokens_changed(question->server);
 	return 0;
@@ -202,7 +201,7 @@ static void store_vote(struct vote_slot *slot, const struct policy_vote *vote)
 	slot->action = vote->action;
 	slot->has_reason = vote->reason != NULL;
 	text_add(&slot->reason, vote->reason ? vote->reason : "");
-	/* Without memory for its reason the vote still counts. */
+	/* Out of memory for the reason: the vote still counts. */
 	if (text_status(&slot->reason) < 0)
 		slot->has_reason = false;
 }
@@ -232,7 +231,7 @@ static void finish(struct question *question)
 	answer(question, generation, &decision);
 }
 
-/* 1 if all extensions have failed at once, 0 if at least one is going to answer. */
+/* 1 if every extension failed at once, 0 if at least one will answer. */
 static int ask_extensions(struct question *question)
 {
 	struct generation *generation = question->server->generation;
@@ -271,7 +270,7 @@ static void take_vote(struct generation_extension *extension, uint64_t number,
 
 	while (question && question->slots[extension->index].number != number)
 		question = question->next;
-	/* Its client may have gone. */
+	/* The question's client may have disconnected. */
 	if (!question)
 		return;
 	store_vote(&question->slots[extension->index], vote);
@@ -284,7 +283,8 @@ static void take_vote(struct generation_extension *extension, uint64_t number,
 
 void question_take_votes(struct generation_extension *extension)
 {
-	/* The last vote may drop the last reference to an old generation. */
+	/* The last vote may drop the last reference to an old generation: hold one until the
+	 * end. */
 	_cleanup_generation_ struct generation *kept = generation_ref(extension->generation);
 	struct extension *program = kept->extensions[extension->index].extension;
 	struct policy_vote vote;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * One packet on its way to an answer
+ * A packet between its arrival and the answer
  */
 
 #include <stdbool.h>
@@ -22,28 +22,28 @@ struct question;
 struct server;
 struct vote_slot;
 
-/* The peer, identified when the connection is made. */
+/* The peer process, identified when the connection is accepted. */
 struct asker {
 	pid_t pid;
 	uid_t uid;
-	uint64_t process_id;	   /* 0: not known, so no token is ever its own */
-	const struct facts *facts; /* of its sandbox; NULL on the main socket */
+	uint64_t process_id;	   /* 0: unknown, so no token can belong to it */
+	const struct facts *facts; /* of the peer's sandbox; NULL on the main socket */
 	enum place place;	   /* for records */
 	bool is_trusted;
 };
 
-/* Reused for the next packet, with the memory it has. */
+/* Reused with its buffers for the client's next packet. */
 struct question {
 	struct server *server;
 	struct asker asker;
 	struct request_buffer request;
-	bool has_request;	/* the packet was a request */
+	bool has_request;	/* the packet parsed as a request */
 	const char *sandbox_id; /* "" for none */
 	enum token_refusal token;
-	uint64_t token_nonce; /* of a valid token; else 0 */
+	uint64_t token_nonce; /* of a valid token, else 0 */
 	uint64_t now_usec;    /* one snapshot of CLOCK_BOOTTIME; 0: not taken yet */
 	struct text answer;   /* without a newline */
-	/* while it waits for extensions */
+	/* valid while the question waits for extensions */
 	struct generation *generation;
 	struct question *next;
 	struct vote_slot *slots;
@@ -55,14 +55,14 @@ struct question {
 void question_deinit(struct question *question);
 
 /*
- * 1: answered. 0: extensions have been asked, and done() is called when they have answered; until
- * then the question must not be moved or begun again. @now_usec of CLOCK_BOOTTIME; 0: read when the
- * packet depends on it.
+ * 1: answered. 0: extensions were asked; done() is called when they have answered, and until then
+ * the caller must neither move the question nor begin it again. @now_usec: CLOCK_BOOTTIME, or 0:
+ * read it when the packet needs it.
  */
 int question_begin(struct question *question, const void *packet, size_t n_bytes,
 		   uint64_t now_usec);
-/* Answers deny, whatever the policy says, and records why. */
+/* Answers deny, whatever the policy says, and records the reason. */
 void question_refuse(struct question *question, const char *cause, const struct sbx_error *err);
 
-/* An extension's fd is readable. */
+/* To be called when an extension's fd is readable. */
 void question_take_votes(struct generation_extension *extension);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The records of the server: decisions with their complete input, so that the next policy can be
- * tried on them, and all errors. No token's text is ever in a record.
+ * The server's records: each decision with its complete input, so that a later policy can be
+ * replayed on it, and all errors. No record contains the text of a token.
  */
 
 #include "server/server-internal.h"
@@ -57,7 +57,7 @@ void server_record_error(struct server *server, const struct question *question,
 	json_member_i64(&json, "code", what->code);
 	json_member_string(&json, "what", what->what);
 	json_member_string(&json, "why", what->why[0] != '\0' ? what->why : strerror(-what->code));
-	/* The answer is deny already; without a record it stays deny. */
+	/* The answer is deny in any case, so a record that cannot be sent is only logged. */
 	if (record_send(server->options.recorder, &record, &json, &err) < 0)
 		log_write(server->options.log, LOG_LEVEL_ERROR, NULL, "%s: %s; lost: %s", err.what,
 			  strerror(-err.code), what->what);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The server, as the files of this directory see it
+ * The server's state, shared by the files of lib/server
  */
 
 #include <stdbool.h>
@@ -28,31 +28,31 @@ struct counts {
 
 struct server {
 	struct server_options options;
-	struct generation *generation; /* the one pointer that a reload changes */
+	struct generation *generation; /* a reload changes only this pointer */
 	struct token_table *tokens;
 	struct counts counts;
 	struct clients *clients;
-	struct sd_event_source **watches; /* of the directories of the policy's files */
+	struct sd_event_source **watches; /* inotify, on the directories of the policy's files */
 	struct sd_event_source *status_timer;
 	struct sd_event_source *token_timer; /* rings when the next token expires */
 	bool is_status_due;		     /* the timer runs */
 	char problem[SBX_ERROR_TEXT_SIZE];   /* why the last reload failed, or "" */
 };
 
-/* A token is out, or used up. */
+/* To be called after a token was issued or has used up its uses. */
 void server_tokens_changed(struct server *server);
 void server_add_status(const struct server *server, struct json_writer *json);
 
 /* records.c; each is 0 or negative errno */
 void server_record_error(struct server *server, const struct question *question,
 			 const struct sbx_error *what);
-/* Only if such verdicts are recorded. The decision is the question's answer. */
+/* Records the decision, if verdicts of this kind are recorded. */
 int server_record_decision(struct server *server, const struct question *question,
 			   enum policy_action verdict, struct sbx_error *err);
-/* @end: how it has ended, or NULL where it was issued. @question may be NULL. */
+/* @end says why the token ended; NULL: it was issued. @question may be NULL. */
 int server_record_token(struct server *server, const struct question *question, const char *end,
 			const struct token_info *info, struct sbx_error *err);
 int server_record_reload(struct server *server, const char *cause, const uint8_t before[32],
 			 size_t n_tokens_ended, struct sbx_error *err);
-/* "kernel_start" or "kernel_shutdown" */
+/* @event is "kernel_start" or "kernel_shutdown". */
 int server_record_life(struct server *server, const char *event, struct sbx_error *err);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The server: its clients, the policy in force, and how another one comes into force
+ * The server: its clients, the policy in force, and its replacement
  *
- * A new policy is loaded, compiled and checked completely, its extensions are started, and the
- * tokens are judged by it; only then does one pointer change. Everything happens in one thread
- * between two packets, so that each is answered by one policy, and none waits in a gap.
+ * A reload loads, compiles and checks the new policy completely, starts its extensions, and judges
+ * the tokens by it; only then does it switch one pointer. Everything runs in one thread between two
+ * packets, so that one policy answers each packet and there is no moment without a policy.
  *
- * A client has one packet in work: while its answer waits for the extensions, no further one is
- * read.
+ * A client has one packet in work: while its answer waits for extensions, the server does not read
+ * the next one.
  */
 
 #include "server/server.h"
@@ -125,7 +125,7 @@ static int on_status_timer(sd_event_source *source, uint64_t usec, void *userdat
 	return 0;
 }
 
-/* Soon, but not more than once a second. */
+/* Updates the status soon, but at most once a second. */
 static void status_changed(struct server *server)
 {
 	if (server->is_status_due)
@@ -142,15 +142,15 @@ static int init_status(struct server *server)
 					   CLOCK_MONOTONIC, 0, 0, on_status_timer, server);
 
 	server->is_status_due = r >= 0;
-	/* Behind everything else: no client waits for it. */
+	/* Lowest priority: no client waits for the status. */
 	return r < 0 ? r
 		     : sd_event_source_set_priority(server->status_timer, SD_EVENT_PRIORITY_IDLE);
 }
 
 /* ---- the ends of tokens ---- */
 
-/* Each end is recorded: by the timer where time or uses are over, at once where the token is
- * revoked or a reload ends it. */
+/* Records the end of each token: from the timer if it expired or was used up, at once if it was
+ * revoked or a reload ended it. */
 static int on_token_end(const struct token_info *info, enum token_end how, void *userdata)
 {
 	struct server *server = userdata;
@@ -193,7 +193,8 @@ static int init_tokens(struct server *server)
 
 /* ---- clients ---- */
 
-/* The socket of a sandbox names it, whatever its packets say. */
+/* On a sandbox's socket the listener's name identifies the sandbox; its packets are not
+ * believed. */
 static int identify(const struct server *server, const struct client_origin *origin,
 		    struct asker *ret)
 {
@@ -213,7 +214,8 @@ static int identify(const struct server *server, const struct client_origin *ori
 	return ret->facts ? 0 : -ENOENT;
 }
 
-/* An answer can be longer than a socket takes: thousands of rules may have agreed. */
+/* An answer that lists thousands of matching rules can exceed the socket's send buffer
+ * (EMSGSIZE). */
 static void shorten(struct connection *connection)
 {
 	struct sbx_error err = { .code = 0 };
@@ -231,8 +233,7 @@ static int send_text(struct client *client, const struct text *answer)
 	return r < 0 ? r : client_reply(client, answer->data, answer->len, NULL, 0);
 }
 
-/* Without memory for an answer there is none: the client sees the connection end, which is no
- * permission. */
+/* Out of memory for an answer: close the connection, which no client takes for a permission. */
 static void send_answer(struct connection *connection)
 {
 	struct text *answer = &connection->question.answer;
@@ -316,8 +317,8 @@ static const struct client_protocol protocol = {
 	.closed = on_closed,
 };
 
-/* One packet a turn: the recv() for a second one, which is mostly not there, would cost every
- * client more than another turn of the loop costs the few that send ahead. */
+/* Read one packet a turn: clients rarely have a second one queued, so a second recv() would mostly
+ * return EAGAIN and cost more than the extra loop turns of the few that do. */
 static int init_clients(struct server *server)
 {
 	const struct client_limits limits = { .n_clients = server->options.n_clients_max,
@@ -397,8 +398,7 @@ static void put_into_force(struct server *server, struct generation *next, const
 
 	server->generation = next;
 	server->counts.n_reloads++;
-	/* The new policy may be the stricter one: it comes into force even where no record of it
-	 * can be written. */
+	/* The new policy may be stricter: it is in force even if the record cannot be written. */
 	if (server_record_reload(server, cause, generation_digest(before), n_tokens_ended, &err) <
 	    0)
 		log_write(server->options.log, LOG_LEVEL_ERROR, NULL, "%s: %s", err.what,
@@ -440,7 +440,7 @@ static int on_rename(sd_event_source *source, const struct inotify_event *event,
 {
 	struct server *server = userdata;
 
-	/* After an overflow any file may have been renamed. */
+	/* After an overflow of the inotify queue any of the files may have been renamed. */
 	if ((event->mask & IN_Q_OVERFLOW) != 0 || (event->len > 0 && is_ours(server, event->name)))
 		(void)server_reload(server, "rename", NULL);
 	return 0;
@@ -459,7 +459,7 @@ static int watch(struct server *server, const char *path, struct sd_event_source
 				    IN_MOVED_TO | IN_ONLYDIR, on_rename, server);
 }
 
-/* Before the first load: a file that is renamed between the two is loaded twice, not missed. */
+/* Watch before the first load: a file renamed in between is then loaded twice instead of missed. */
 static void watch_all(struct server *server)
 {
 	for (size_t i = 0; i < server->options.n_policy_paths; i++) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A client is read as long as its service takes messages and the client takes its replies;
- * otherwise its messages stay in its socket, where the kernel makes it wait. So a client costs one
- * connection, one message's bytes while that is read, and the replies to what it may have in work.
+ * The server reads a client only while the service takes messages and the client takes its replies;
+ * otherwise messages stay in the client's socket, whose full buffer blocks it. So a client costs
+ * one connection, the bytes of one message while that is read, and the replies to its messages in
+ * work.
  *
- * All clients are in one list in the order in which they last sent something, so that the idlest is
- * found first. Untrusted connections are counted for each stranger, a user at one listener.
+ * One list holds all clients in the order of their last message: the first is the one idle for
+ * longest. Untrusted connections are counted per stranger, which is one user at one listener.
  */
 
 #include "service/clients.h"
@@ -30,7 +31,7 @@
 #include "service/peer.h"
 #include "service/ready.h"
 
-/* Listeners, the log, timers, extension programs, and what feeds the watchdog. */
+/* fds kept free for listeners, the log, timers, extension programs, and the watchdog */
 #define FDS_KEPT 128
 #define READ_ALL_MAX 65536
 
@@ -41,7 +42,7 @@ struct stranger {
 	size_t n_clients;
 };
 
-/* One that the client's socket has no room for. */
+/* A reply that did not fit into the client's socket buffer. */
 struct reply {
 	struct reply *next;
 	size_t n_bytes, n_fds;
@@ -58,10 +59,10 @@ struct client {
 	uint64_t active_usec;	   /* when it last sent something */
 	size_t n_in_work;
 	struct reply *replies, **replies_end;
-	bool is_in_turn; /* it is being read, and must stay */
-	bool is_at_end;	 /* it will send no more */
-	bool is_gone;	 /* it takes no replies */
-	bool is_dropped; /* no reply waits for it any more */
+	bool is_in_turn; /* being read: must not be freed */
+	bool is_at_end;	 /* has shut down its sending side */
+	bool is_gone;	 /* has closed its socket */
+	bool is_dropped; /* removed to make room: replies are not kept for it */
 };
 
 struct clients {
@@ -77,7 +78,7 @@ struct clients {
 	struct log_rate drops, refusals;
 	void (*on_left)(void *userdata);
 	void *on_left_userdata;
-	char *bytes; /* of the message that is read */
+	char *bytes; /* buffer of the message that is read */
 	int fds[FD_PASS_MAX];
 };
 
@@ -178,7 +179,7 @@ static void send_kept(struct client *client)
 	client->replies_end = &client->replies;
 }
 
-/* ---- what is waited for ---- */
+/* ---- epoll events ---- */
 
 static bool can_read(const struct client *client)
 {
@@ -191,8 +192,9 @@ static bool can_read(const struct client *client)
 	       (!protocol->may_read || protocol->may_read(client->data));
 }
 
-/* A hang-up ends a question at once, also while it is in work. Records that may not be read for now
- * must be read later, and until then epoll would report the hang-up in every turn. */
+/* A hang-up ends a question at once, even while it is in work. One-way messages (records) that may
+ * not be read now must be read later, and until then epoll would report EPOLLHUP in every turn:
+ * unset it. */
 static int update(struct client *client)
 {
 	uint32_t events = client->clients->protocol->is_one_way ? 0 : EPOLLHUP;
@@ -204,7 +206,7 @@ static int update(struct client *client)
 	return ready_wait(client->clients->ready, &client->socket, events);
 }
 
-/* ---- the end of one ---- */
+/* ---- disconnect ---- */
 
 static void leave(struct client *client)
 {
@@ -229,8 +231,8 @@ static void client_free(struct client *client)
 
 	take_out(client);
 	leave(client);
-	/* A child that has not called execve() yet has a duplicate of the fd, so close() alone
-	 * would not take it out of the epoll set. */
+	/* A forked child before its execve() still has a duplicate of the fd, and epoll watches the
+	 * open file description: close() alone would leave it in the set. */
 	(void)ready_wait(clients->ready, &client->socket, 0);
 	clients->protocol->closed(client->data);
 	drop_replies(client);
@@ -241,7 +243,7 @@ static void client_free(struct client *client)
 		clients->on_left(clients->on_left_userdata);
 }
 
-/* The client may be freed. */
+/* Frees the client if nothing is left to do. */
 static void settle(struct client *client)
 {
 	bool is_done = client->is_at_end && client->n_in_work == 0 && !client->replies;
@@ -254,14 +256,14 @@ static void settle(struct client *client)
 		(void)update(client);
 }
 
-/* ---- what a service calls ---- */
+/* ---- called by services ---- */
 
 void client_end(struct client *client)
 {
 	client->is_gone = true;
 	drop_replies(client);
-	/* A client that waits for a reply which will not come must see the end. What it has sent
-	 * before can still be read. */
+	/* The client waits for a reply that will not come: shutdown() lets it see EOF. Messages
+	 * that it sent before can still be read. */
 	(void)shutdown(client->socket.fd, SHUT_RDWR);
 }
 
@@ -317,7 +319,7 @@ static void refuse(struct client *client)
 	client->clients->protocol->refuse(client->data, &why);
 }
 
-/* Without fds to take there is no room for control data, and the kernel closes what comes. */
+/* With n_fds 0 there is no control buffer, and the kernel closes fds that arrive. */
 static ssize_t receive(const struct clients *clients, int socket, struct client_message *message)
 {
 	ssize_t n;
@@ -331,7 +333,7 @@ static ssize_t receive(const struct clients *clients, int socket, struct client_
 	return (size_t)n > clients->limits.n_bytes ? -EMSGSIZE : n;
 }
 
-/* False where there is none. An empty one looks like the end, and is taken for it. */
+/* False if no message is queued. An empty message cannot be told from EOF and is treated as EOF. */
 static bool read_message(struct client *client)
 {
 	struct clients *clients = client->clients;
@@ -344,8 +346,8 @@ static bool read_message(struct client *client)
 		refuse(client);
 		return true;
 	}
-	/* The peer has closed its socket with replies in it. The kernel says so once, before what
-	 * the peer had sent. */
+	/* The peer closed its socket with unread replies. The kernel reports this once, ahead of
+	 * the messages that the peer had sent. */
 	if (n == -ECONNRESET) {
 		client->is_gone = true;
 		drop_replies(client);
@@ -362,7 +364,7 @@ static bool read_message(struct client *client)
 	return true;
 }
 
-/* Does not free it. */
+/* Does not free the client. */
 static void read_messages(struct client *client, unsigned n_max)
 {
 	client->is_in_turn = true;
@@ -416,7 +418,7 @@ static const struct stranger *find_greatest(const struct clients *clients)
 	return greatest;
 }
 
-/* A record that it has sent counts, and so does the reply to it; but no reply waits for it. */
+/* Records that the client sent before are still read and count; replies to it are not kept. */
 static void drop(struct client *client)
 {
 	leave(client);
@@ -430,8 +432,8 @@ static void drop(struct client *client)
 	settle(client);
 }
 
-/* False where the stranger has no idle connection. A client that is not read, because its messages
- * are in work or its service takes none, has not been idle by its own choice. */
+/* False if the stranger has no idle connection. A client that the server does not read, because its
+ * messages are in work or the service takes none, does not count as idle. */
 static bool drop_idlest(struct clients *clients, const struct stranger *of)
 {
 	struct client *client = clients->idlest;
@@ -448,7 +450,7 @@ static bool drop_idlest(struct clients *clients, const struct stranger *of)
 	return true;
 }
 
-/* The newcomer is counted already. */
+/* The caller has counted the new client already. */
 static bool make_room(struct clients *clients, const struct stranger *stranger)
 {
 	const struct stranger *greatest = find_greatest(clients);
@@ -457,7 +459,8 @@ static bool make_room(struct clients *clients, const struct stranger *stranger)
 		return drop_idlest(clients, stranger);
 	if (clients->n_untrusted <= clients->n_untrusted_max)
 		return true;
-	/* One that has as many takes none from the greatest, which would take it back. */
+	/* A stranger with as many connections as the greatest gives up one of its own: if it took
+	 * one from the greatest, that one would take it back. */
 	return drop_idlest(clients,
 			   greatest->n_clients > stranger->n_clients ? greatest : stranger);
 }
@@ -469,7 +472,8 @@ static int admit(struct client *client, const char *listener, uid_t uid)
 
 	if (!stranger)
 		return -ENOMEM;
-	/* Counted before, so that the stranger stays while a client of its own makes room. */
+	/* Count first, so that make_room() cannot free the stranger when it drops the last of its
+	 * other clients. */
 	client->stranger = stranger;
 	stranger->n_clients++;
 	clients->n_untrusted++;
@@ -479,7 +483,7 @@ static int admit(struct client *client, const char *listener, uid_t uid)
 	return -EUSERS;
 }
 
-/* ---- newcomers ---- */
+/* ---- accept ---- */
 
 static bool is_trusted(const struct clients *clients, const char *listener, const struct peer *peer)
 {
@@ -579,7 +583,8 @@ void clients_read_all(struct clients *clients)
 	}
 }
 
-/* The untrusted three quarters must not be all the fds there are. */
+/* Untrusted clients get three quarters of the connections, but must never be able to use up
+ * RLIMIT_NOFILE. */
 static size_t count_fds(void)
 {
 	struct rlimit limit;
@@ -618,8 +623,8 @@ struct clients *clients_free(struct clients *clients)
 	if (!clients)
 		return NULL;
 	for (struct client *first; (first = clients->idlest);) {
-		/* take_out() does the same; gcc -fanalyzer takes client->clients for another list.
-		 */
+		/* Not take_out(), which does the same: gcc -fanalyzer takes client->clients for
+		 * another list. */
 		clients->idlest = first->next;
 		client_free(first);
 	}

@@ -3,11 +3,10 @@
 /*
  * The socket that a daemon listens on
  *
- * A socket file outlives its process, and a new process can neither bind over it nor see whether
- * its owner is alive, except by connect(). Between connect() and bind() another instance can do the
- * same; and one that has bound and does not listen yet refuses connections like a dead one. So
- * connect, unlink, bind and listen happen under a lock file beside the socket, which no other user
- * can open.
+ * A socket file outlives its process. bind() fails with EADDRINUSE on it, and only connect() tells
+ * whether the owner is alive. Another instance can do the same between our connect() and bind();
+ * and one that has bound but does not listen yet refuses connections like a dead one. So connect,
+ * unlink, bind and listen happen under a lock file beside the socket, which no other user can open.
  */
 
 #include "service/listen.h"
@@ -39,8 +38,8 @@ static bool is_same_file(const struct listen_socket *own)
 
 void listen_socket_deinit(struct listen_socket *own)
 {
-	/* Unlinked while it still accepts connections: another instance leaves a live socket
-	 * alone, so it cannot have bound its own here between lstat() and unlink(). */
+	/* Unlink before closing: another instance leaves a live socket alone, so it cannot have
+	 * bound its own here between lstat() and unlink(). */
 	if (own->path && is_same_file(own))
 		(void)unlink(own->path);
 	free_ptr(&own->path);
@@ -102,7 +101,8 @@ static int parse_path(const char *path, struct sockaddr_un *ret, struct sbx_erro
 	return 0;
 }
 
-/* In a directory like /tmp another user could keep a lock on a file of its own for ever. */
+/* Mode 0600, our own file only: in a directory like /tmp another user could hold a lock on its own
+ * file forever. */
 static int open_lock(const char *lock_path)
 {
 	_cleanup_close_ int fd =
@@ -116,8 +116,8 @@ static int open_lock(const char *lock_path)
 	return take_fd(&fd);
 }
 
-/* unlock() removes the file: the fd on which this process waited for the lock can be of a file that
- * is gone, and then the new one is opened. Returns an fd for unlock(). */
+/* unlock() removes the file, so the fd on which this process waited may refer to an unlinked file;
+ * then open the new one. Returns an fd for unlock(). */
 static int lock(const char *lock_path)
 {
 	for (;;) {
@@ -139,7 +139,7 @@ static void unlock(int fd, const char *lock_path)
 	(void)close(fd);
 }
 
-/* 0 where @path is free now. */
+/* Returns 0 if @path is free now. */
 static int remove_stale(const char *path, const struct sockaddr_un *address, struct sbx_error *err)
 {
 	_cleanup_close_ int probe = -EBADF;
@@ -154,7 +154,7 @@ static int remove_stale(const char *path, const struct sockaddr_un *address, str
 	probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (probe < 0)
 		return fail(-errno, path, err);
-	/* Only ECONNREFUSED comes from a dead socket: a full queue (EAGAIN), another type of socket
+	/* Only ECONNREFUSED means a dead socket: a full queue (EAGAIN), another socket type
 	 * (EPROTOTYPE) and EACCES all come from a live one. */
 	if (connect(probe, (const struct sockaddr *)address, sizeof(*address)) == 0 ||
 	    errno != ECONNREFUSED)
@@ -165,9 +165,8 @@ static int remove_stale(const char *path, const struct sockaddr_un *address, str
 	return 0;
 }
 
-/* bind() gives the file the mode of the socket's inode without the bits of the umask: never more
- * than
- * @mode, not even for a moment. The bits that the umask took are added afterwards. */
+/* bind() creates the file with the mode of the socket's inode minus the umask: never more than
+ * @mode, not even for a moment. fchmodat() adds the bits that the umask removed afterwards. */
 static int bind_with_mode(const char *path, const struct sockaddr_un *address, mode_t mode,
 			  struct listen_socket *own, struct sbx_error *err)
 {
@@ -234,7 +233,8 @@ int listen_open(const char *path, mode_t mode, struct listen_socket *ret, struct
 	return r;
 }
 
-/* The kernel gives out the lowest free fd: its distance from the limit is a bound on those left. */
+/* The kernel hands out the lowest free fd, so limit minus that fd is an upper bound of the free
+ * ones. */
 static int check_room(int fd)
 {
 	struct rlimit limit;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Listening sockets: one that the manager handed over, or one of our own at a path
+ * Listening sockets: one from the service manager (socket activation), or our own at a path
  */
 
 #include <errno.h>
@@ -14,7 +14,7 @@ struct sbx_error;
 
 struct listen_socket {
 	int fd;
-	char *path; /* of our own socket, removed with it; NULL where it was handed over */
+	char *path; /* of our own socket, unlinked at deinit; NULL for one of the manager's */
 	dev_t device;
 	ino_t inode;
 };
@@ -25,20 +25,20 @@ struct listen_socket {
 	}
 #define _cleanup_listen_socket_ _cleanup_(listen_socket_deinit)
 
-/* Removes the file of our own socket, if it is still that, then closes. */
+/* Unlinks our own socket file, if it is still the same inode, then closes the fd. */
 void listen_socket_deinit(struct listen_socket *socket);
 
 /* @fd must be a listening SOCK_SEQPACKET unix socket, else -ENOTSOCK. Takes @fd on success only. */
 int listen_adopt(int fd, const char *name, struct listen_socket *ret, struct sbx_error *err);
 
 /*
- * A new socket at @path whose file has @mode from its first moment on, or less. Replaces a socket
- * file of a dead process: -EADDRINUSE where a process listens, -EEXIST where it is no socket.
+ * Creates a socket at @path whose file never has more than @mode. Replaces the socket file of a
+ * dead process: -EADDRINUSE if a process listens on it, -EEXIST if the file is not a socket.
  */
 int listen_open(const char *path, mode_t mode, struct listen_socket *ret, struct sbx_error *err);
 
 /*
- * The next connection. Feeding the watchdog and answering the connected clients need a few fds, so
- * the last ones are never given to a client: -EMFILE already while these are left.
+ * Accepts the next connection. The watchdog and the answers to connected clients need a few fds, so
+ * clients never get the last ones: -EMFILE once only these are left.
  */
 int listen_accept(int fd);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A peer's credentials are those of the process that called connect(), written down by the kernel
- * at that moment. The pid may be reused once that process has been reaped; the pidfd of the same
- * moment may not.
+ * SO_PEERCRED gives the credentials of the process that called connect(), taken by the kernel at
+ * that moment. Its pid may be reused once that process has been reaped; the pidfd (SO_PEERPIDFD)
+ * cannot.
  *
- * The user namespace of a process is the inode behind /proc/PID/ns/user. Reading it needs
- * PTRACE_MODE_READ, which a service with a user of its own and without capabilities has for itself
- * only. /proc/PID/uid_map needs no right, and serves as well in one case: ours maps all ids. Only
- * CAP_SETUID outside of all sandboxes can write the same map into a child namespace; sbx maps one
- * id, and an ordinary user can map no more.
+ * A user namespace is identified by the inode of /proc/PID/ns/user. Reading it needs
+ * PTRACE_MODE_READ, which a service with its own user and no capabilities has for itself only.
+ * /proc/PID/uid_map needs no right, and is enough in one case: our own map is the identity map of
+ * all ids. Only CAP_SETUID outside of all sandboxes can write that map into a child namespace; sbx
+ * maps one id, and an unprivileged user can map no more.
  */
 
 #include "service/peer.h"
@@ -25,7 +25,10 @@
 #include "base/file.h"
 
 #ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* Linux 6.5; hppa and sparc, which number it otherwise, are not built */
+#if defined(__hppa__) || defined(__sparc__)
+#error "SO_PEERPIDFD has another number on this architecture"
+#endif
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
 #define PROC_BYTES_MAX 65536
@@ -84,15 +87,16 @@ static bool ends_with(const char *name, size_t len, const char *end)
 	return len >= strlen(end) && memcmp(name + len - strlen(end), end, strlen(end)) == 0;
 }
 
-/* sbx-ID, or sbx-ID.scope with sbx-ID in it. Services and slices of ours are not sandboxes. */
+/* Matches "sbx-ID", and "sbx-ID.scope" with "sbx-ID" in it. Our own services and slices are not
+ * sandboxes. */
 static bool is_sandbox(const char *name, size_t len)
 {
 	return len > 4 && memcmp(name, "sbx-", 4) == 0 && !ends_with(name, len, ".service") &&
 	       !ends_with(name, len, ".slice");
 }
 
-/* The length of @cgroups (/proc/PID/cgroup) up to the name of the innermost sandbox; 0 without
- * one. */
+/* The length of @cgroups (/proc/PID/cgroup) up to the name of the innermost sandbox; 0 if there is
+ * none. */
 static size_t count_to_sandbox(const char *cgroups)
 {
 	size_t n = 0;
@@ -142,14 +146,14 @@ void peer_deinit(struct peer *peer)
 	*peer = (struct peer)PEER_INIT;
 }
 
-/* The kernel has no such option, or the process has been reaped. pidfd_open() could then get the
- * pidfd of another process. */
+/* The kernel lacks SO_PEERPIDFD, or the process has been reaped. Do not fall back to pidfd_open():
+ * the pid may belong to another process by now. */
 static bool is_without_pidfd(int code)
 {
 	return code == -ENOPROTOOPT || code == -ESRCH || code == -EINVAL || code == -ENODATA;
 }
 
-/* The pidfd is close-on-exec: the kernel makes no other kind. */
+/* The kernel always creates this pidfd close-on-exec. */
 static int peer_pidfd(int socket)
 {
 	int pidfd = -EBADF;
@@ -165,9 +169,9 @@ static bool is_there(int pidfd)
 	return poll(&end, 1, 0) == 0;
 }
 
-/* The pid may be recycled while /proc is read: the place counts only if the peer is still alive
- * afterwards. Where the kernel gives no pidfd of the peer (before 6.5), the process that has this
- * pid now is taken for it. */
+/* The pid may be reused while /proc is read: the place counts only if the peer is still alive
+ * afterwards. Without SO_PEERPIDFD (before 6.5) we take the process that has this pid now for the
+ * peer. */
 static enum place find_place(pid_t pid, int pidfd, bool is_gone)
 {
 	_cleanup_close_ int own = pidfd < 0 && !is_gone ? pidfd_of(pid) : -EBADF;
@@ -185,12 +189,12 @@ int peer_identify(int socket, struct peer *ret)
 
 	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
 		return -errno;
-	/* The kernel gives 0 for a process outside of our pid namespace. */
+	/* The kernel reports pid 0 for a process outside of our pid namespace. */
 	if (size != sizeof(credentials) || credentials.pid <= 0)
 		return -ENODATA;
 
-	/* EMFILE is a failure: an attacker that fills our table of fds must not be able to make
-	 * identities weaker. */
+	/* EMFILE is a failure: an attacker that exhausts our fds must not be able to weaken
+	 * identities. */
 	pidfd = peer_pidfd(socket);
 	if (pidfd < 0 && !is_without_pidfd(pidfd))
 		return pidfd;

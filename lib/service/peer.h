@@ -4,13 +4,13 @@
 /*
  * The process at the other end of a unix socket
  *
- * By the kernel's word, never the peer's own: SO_PEERCRED, and SO_PEERPIDFD where the kernel has
- * it, so that the pid cannot have been recycled in between. Asked once, when the connection is
+ * Its identity comes from the kernel, never from the peer's messages: SO_PEERCRED, and SO_PEERPIDFD
+ * (Linux 6.5) so that the pid cannot have been reused in between. Read once, when the connection is
  * accepted.
  *
- * A uid does not say whether a process is inside a sandbox: what an ordinary user runs in one has
- * the same uid as outside. A user namespace says it, because no process returns from one; and a
- * sandbox without a user namespace (the tier "reduced") has a cgroup of its own.
+ * A uid does not tell whether a process is sandboxed: an ordinary user has the same uid inside and
+ * outside. The user namespace tells it, because no process can return from one; and a sandbox
+ * without a user namespace (tier "reduced") has its own cgroup.
  */
 
 #include <errno.h>
@@ -19,29 +19,29 @@
 
 #include "base/cleanup.h"
 
-/* Where a process is, as seen from this one. All but PLACE_BESIDE is never trusted. */
+/* Where a process runs, as seen from this one. Only PLACE_BESIDE may be trusted. */
 enum place {
-	PLACE_UNKNOWN, /* it has ended, or /proc does not show it: treated as inside */
-	PLACE_BESIDE,  /* in our user namespace and in no sandbox's cgroup, or in our sandbox's */
+	PLACE_UNKNOWN, /* it has exited, or /proc does not show it: treated as inside a sandbox */
+	PLACE_BESIDE,  /* in our user namespace, and in our sandbox's cgroup or in none */
 	PLACE_IN_NAMESPACE,
 	PLACE_IN_SANDBOX,
 };
 
-/* By its pid: the caller makes sure afterwards that it is still the same process. */
+/* Looks the pid up in /proc: the caller checks afterwards that the process is still alive. */
 enum place place_of(pid_t pid);
-/* Are two processes in the same sandbox's cgroup, or both in none? By the contents of
- * /proc/PID/cgroup. A sandbox inside the other's is a different one. */
+/* Compares the contents of two /proc/PID/cgroup: are the processes in the same sandbox's cgroup, or
+ * both in none? A sandbox inside the other's is a different one. */
 bool place_is_same_sandbox(const char *ours, const char *its);
-/* For records: NULL for PLACE_BESIDE. */
+/* The name in records; NULL for PLACE_BESIDE. */
 const char *place_name(enum place place);
 
 struct peer {
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
-	int pidfd;	  /* -EBADF where the kernel gives none (before 6.5, or the process has been
-			     reaped): the pid is then a hint, not an identity */
-	enum place place; /* when it was accepted */
+	int pidfd; /* -EBADF without SO_PEERPIDFD (before 6.5) or if the process has been reaped:
+		      the pid is then only a hint, not an identity */
+	enum place place; /* when the connection was accepted */
 };
 
 #define PEER_INIT                                                                                  \
@@ -50,7 +50,6 @@ struct peer {
 	}
 #define _cleanup_peer_ _cleanup_(peer_deinit)
 
-/* 0 or negative errno. -ENODATA where the socket has no peer process (a datagram socket, a pid of
- * 0). */
+/* 0 or negative errno. -ENODATA if the socket has no peer process (a datagram socket, or pid 0). */
 int peer_identify(int socket, struct peer *ret);
 void peer_deinit(struct peer *peer);

@@ -2,8 +2,8 @@
 
 /*
  * One epoll set, from which one event is taken at a time: serve() may remove and free any socket of
- * the set, because no event that was taken before can still point to it. The kernel puts what it
- * has reported at the end of its ready list, so each socket and the loop get their turns.
+ * the set, because no already fetched event can point to it. The kernel moves a reported socket to
+ * the end of its ready list, so every socket and the loop get their turns.
  */
 
 #include "service/ready.h"
@@ -18,7 +18,7 @@
 struct ready {
 	struct sd_event *event;
 	int fd;
-	bool is_loop_due; /* it has, or may have, something to do for which no fd is readable */
+	bool is_loop_due; /* the loop may have work for which no fd is readable */
 };
 
 struct ready *ready_free(struct ready *ready)
@@ -44,7 +44,7 @@ int ready_new(struct sd_event *event, struct ready **ret)
 	if (!ready)
 		return -ENOMEM;
 	ready->event = sd_event_ref(event);
-	/* sd-event sets the timers of its sources when it turns. */
+	/* sd-event arms the timers of its sources only when it runs: run it once first. */
 	ready->is_loop_due = true;
 	ready->fd = epoll_create1(EPOLL_CLOEXEC);
 	if (ready->fd < 0)

@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Sockets of clients, waited for together with an sd-event loop
+ * An epoll set of clients' sockets, waited for together with an sd-event loop
  *
- * A turn of sd-event costs about as much as a short answer: it is made for sources of many kinds,
- * and reads three clocks. So these sockets are in an epoll set of their own, and so is the loop's
- * fd: the loop turns when it has something to do, and every socket gets its turn, too.
+ * One sd-event iteration costs about as much as a short answer, because it handles sources of many
+ * kinds and reads three clocks. So clients' sockets have their own epoll set, which also contains
+ * the loop's fd: the loop runs only when it has work, and every socket still gets its turn.
  *
- * sd-event sets its timers when it turns. A serve() that changes a timer of the loop, or tells the
- * loop to exit, must call ready_wake_loop().
+ * sd-event arms its timers only when it runs. A serve() that changes a timer of the loop, or tells
+ * the loop to exit, must call ready_wake_loop().
  */
 
 #include <stdint.h>
@@ -19,13 +19,12 @@
 struct ready;
 struct sd_event;
 
-/* Embedded in what it belongs to, by which serve() finds that; must not move while it is waited
- * for.
- */
+/* Embedded in the caller's struct, which serve() finds from this pointer; must not move while it is
+ * in the set. */
 struct ready_socket {
 	int fd;		 /* borrowed */
-	uint32_t events; /* of ready_wait() */
-	/* @events: EPOLLIN and the like. May end the wait for this socket, or any other. */
+	uint32_t events; /* as given to ready_wait() */
+	/* @events: EPOLLIN and the like. May remove this socket, or any other, from the set. */
 	void (*serve)(struct ready_socket *socket, uint32_t events);
 };
 
@@ -36,17 +35,17 @@ void ready_free_ptr(struct ready **ready);
 #define _cleanup_ready_ _cleanup_(ready_free_ptr)
 
 /*
- * Waits for @events from now on; for none with 0. EPOLLHUP and EPOLLERR come with any others, and
- * alone with EPOLLHUP. 0 or negative errno.
+ * Waits for @events from now on; 0 removes the socket from the set. The kernel adds EPOLLHUP and
+ * EPOLLERR to any others; EPOLLHUP alone waits for these two only. 0 or negative errno.
  */
 int ready_wait(struct ready *ready, struct ready_socket *socket, uint32_t events);
 
 void ready_wake_loop(struct ready *ready);
 
 /*
- * Waits for at most @timeout_msec (-1: as long as it takes), then serves one socket or lets the
- * loop dispatch one source, or both. 1 if there was something to do, 0 if not, negative errno.
+ * Waits at most @timeout_msec (-1: forever), then serves one socket or lets the loop dispatch one
+ * source, or both. 1: there was an event, 0: none, or negative errno.
  */
 int ready_turn(struct ready *ready, int timeout_msec);
-/* Turns until the loop exits. Its exit code, or negative errno. */
+/* Calls ready_turn() until the loop exits. Returns the loop's exit code, or negative errno. */
 int ready_run(struct ready *ready);

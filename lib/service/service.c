@@ -3,10 +3,10 @@
 /*
  * A daemon's loop
  *
- * sd-event does the work, and beside it the set of the clients' sockets; this decides what the loop
- * listens to. Listeners are the only sources that any process can wake at will, so they are what
- * gets switched off: while as many clients are connected as were allowed, and for a moment when fds
- * run short. A newcomer then waits in the kernel's queue and costs nothing.
+ * sd-event runs the loop; the clients' sockets have their own epoll set (service/ready.h).
+ * Listeners are the only sources that any process can make ready at will. So this file switches
+ * them off while the maximum number of clients is connected, and briefly when fds run short. New
+ * connections then wait in the kernel's listen queue and cost nothing.
  */
 
 #include "service/service.h"
@@ -51,10 +51,10 @@ struct service {
 	void *userdata;
 	sd_event *event;
 	struct ready *ready;
-	sd_event_source *retry; /* switches the listeners on again */
+	sd_event_source *retry; /* timer that enables the listeners again */
 	struct listener *listeners;
 	struct listen_fds handed_over;
-	bool is_short; /* of fds; said once, until a client gets in again */
+	bool is_short; /* of fds; logged once, until accept() succeeds again */
 	bool is_paused;
 };
 
@@ -113,7 +113,7 @@ static void switch_listeners(struct service *service)
 	}
 }
 
-/* Its fd is free, or will be soon: no need to wait for the timer. */
+/* The client's fd is free, or will be soon: enable the listeners now instead of at the timer. */
 static void on_client_left(void *userdata)
 {
 	struct service *service = userdata;
@@ -131,7 +131,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* The connection stays in the queue, so the listener stays readable: without a pause the loop would
+/* The connection stays queued, so the listener stays readable: without a pause the loop would
  * spin. */
 static void pause_listeners(struct service *service, int code)
 {
@@ -145,7 +145,7 @@ static void pause_listeners(struct service *service, int code)
 	switch_listeners(service);
 }
 
-/* The connection has gone from the queue, or accept() will report it again. */
+/* The connection was removed from the queue, or accept() will report it again. */
 static bool is_passing(int code)
 {
 	return code == -EAGAIN || code == -EINTR || code == -ECONNABORTED || code == -EPERM;
@@ -173,7 +173,8 @@ static int on_stop_signal(sd_event_source *source, const struct signalfd_siginfo
 	return 0;
 }
 
-/* The manager compares the time with its own clock, to know that this answers its own request. */
+/* MONOTONIC_USEC= is the time by which the manager knows that RELOADING=1 answers its own
+ * request. */
 static int on_reload_signal(sd_event_source *source, const struct signalfd_siginfo *info,
 			    void *userdata)
 {
@@ -264,8 +265,8 @@ static bool is_taken(const struct service *service, int fd)
 }
 
 /*
- * The fd that the manager means by @name, or -ENOENT. Several lines of one .socket unit share its
- * name: each call takes the next.
+ * Finds the fd that the manager passed under @name; -ENOENT if none. Several Listen lines of one
+ * .socket unit share a name: each call takes the next.
  */
 static int find_handed_over(const struct service *service, const char *name)
 {
@@ -346,7 +347,7 @@ static int make_directory_of(const char *path, struct sbx_error *err)
 
 	if (!directory)
 		return sbx_error_what(err, -ENOMEM, "cannot listen on '%s'", path);
-	/* Any user may ask root's services; which of them answer is up to the socket's mode. */
+	/* Any user may connect to root's services; the mode of each socket decides about that. */
 	if (mkdir(directory, geteuid() == 0 ? 0755 : 0700) < 0 && errno != EEXIST)
 		return sbx_error_what(err, -errno, "cannot make the directory '%s'", directory);
 	return 0;
@@ -361,7 +362,8 @@ int service_listen_usual(struct service *service, const char *name, mode_t mode,
 	if (find_handed_over(service, name) >= 0)
 		return service_listen(service, name, NULL, mode, clients, err);
 	r = service_add_path(&path, name, err);
-	/* A service that was started by a socket unit has no place of its own. */
+	/* Started by a socket unit, without a runtime directory: let service_listen() report which
+	 * socket the manager did not pass. */
 	if (r < 0 && service->handed_over.n_fds > 0)
 		return service_listen(service, name, NULL, mode, clients, err);
 	if (r < 0)
@@ -370,7 +372,7 @@ int service_listen_usual(struct service *service, const char *name, mode_t mode,
 	return r < 0 ? r : service_listen(service, name, path.data, mode, clients, err);
 }
 
-/* The manager would read another assignment behind a newline, and believe it. */
+/* sd_notify() separates assignments by newlines: a newline in the text would inject another one. */
 void service_status(struct service *service, const char *format, ...)
 {
 	_cleanup_text_ struct text raw = TEXT_INIT, state = TEXT_INIT;

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * A daemon's loop: sockets in, readiness and watchdog out
+ * A daemon's loop: serves sockets, reports readiness, feeds the watchdog
  *
- * One thread, one sd-event loop, and beside it a set for clients' sockets (service/ready.h), which
- * is for daemons whose answers take less than a turn of the loop. SIGTERM and SIGINT end it, SIGHUP
- * reloads. With a service manager READY=1 is sent when the loop runs and its watchdog is fed from
- * the loop itself, so that a stuck loop is noticed. Without one everything works the same and
- * nothing is sent.
+ * One thread runs one sd-event loop and beside it an epoll set of the clients' sockets
+ * (service/ready.h), which is for daemons whose answers take less than an sd-event iteration.
+ * SIGTERM and SIGINT end the loop, SIGHUP reloads. Under a service manager it sends READY=1 once it
+ * runs, and feeds the watchdog from the loop itself, so that the manager notices a stuck loop.
+ * Without one it works the same and sends nothing.
  */
 
 #include <stddef.h>
@@ -24,13 +24,13 @@ struct sd_event;
 struct service;
 struct text;
 
-/* SIGHUP. The manager sees RELOADING=1 before and READY=1 after; negative errno is logged, and the
- * old state stays. */
+/* Called on SIGHUP. The manager sees RELOADING=1 before and READY=1 after; a negative errno is
+ * logged, and the old state stays in use. */
 typedef int service_reload_fn(struct service *service, void *userdata);
 
 /*
- * @log must outlive the service; @reload may be NULL. Blocks the signals that the loop takes and
- * leaves them blocked: children must unblock them. Reads what the manager says in the environment.
+ * @log must outlive the service; @reload may be NULL. Blocks the signals that the loop handles and
+ * leaves them blocked: children must unblock them. Reads the manager's environment variables.
  */
 int service_new(const struct log *log, service_reload_fn *reload, void *userdata,
 		struct service **ret, struct sbx_error *err);
@@ -38,28 +38,30 @@ struct service *service_free(struct service *service);
 void service_free_ptr(struct service **service);
 #define _cleanup_service_ _cleanup_(service_free_ptr)
 
-/* For timers and sources of the daemon's own; for its clients' sockets. Both are borrowed. */
+/* service_event() is for the daemon's own timers and sources, service_ready() for its clients'
+ * sockets. Both are borrowed. */
 struct sd_event *service_event(const struct service *service);
 struct ready *service_ready(const struct service *service);
 
 /*
- * A listening SOCK_SEQPACKET socket, from which @clients come: the one that the manager handed over
- * under @name (or the only one, if none has a name), else a new one at @path with @mode. A stale
- * socket file is replaced only if no process answers on it; a live one is -EADDRINUSE. @path may be
- * NULL: then the manager must give it (-ENOENT). While @clients are full, and while the fds of this
- * process run short, newcomers wait in the kernel's queue.
+ * Listens on a SOCK_SEQPACKET socket and adds its connections to @clients. The socket is the one
+ * that the manager passed as @name (or its only one, if that has no name), else a new one at @path
+ * with @mode. Replaces a stale socket file only if no process answers on it; a live one is
+ * -EADDRINUSE. @path may be NULL: then the manager must pass the socket (-ENOENT). While @clients
+ * are full or fds run short, new connections wait in the kernel's listen queue.
  */
 int service_listen(struct service *service, const char *name, const char *path, mode_t mode,
 		   struct clients *clients, struct sbx_error *err);
 
-/* The same at the usual place, where no socket was handed over; makes its directory. */
+/* Like service_listen() at the default path (see service_add_path()), if the manager passed no
+ * socket; creates the directory. */
 int service_listen_usual(struct service *service, const char *name, mode_t mode,
 			 struct clients *clients, struct sbx_error *err);
-/* That place: /run/sbx/NAME.sock for root, $XDG_RUNTIME_DIR/sbx/NAME.sock else; -ENOENT without
- * it. */
+/* Adds the default path: /run/sbx/NAME.sock for root, else $XDG_RUNTIME_DIR/sbx/NAME.sock; -ENOENT
+ * if that is unset. */
 int service_add_path(struct text *out, const char *name, struct sbx_error *err);
 
-/* STATUS= for systemctl status; one line, control characters are made visible. */
+/* Sends STATUS= for systemctl status: one line; control characters are escaped. */
 void service_status(struct service *service, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
 

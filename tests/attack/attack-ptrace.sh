@@ -89,7 +89,7 @@ for who in $starters; do
 	# The visitor sees PID 1, the command's shell and the process that keeps the visit.
 	run as "$who" sbx-ctl exec "$id" -- $seize
 	check "a_visit_seizes_its_own_child_by_$who" out_has 'own child seized'
-	check "a_visit_seizes_nobody_else_by_$who" test "$(grep -c '^refused' "$work/out") $(grep -c '^seized' "$work/out")" = '3 0'
+	check "exec_seizes_no_other_process_by_$who" test "$(grep -c '^refused' "$work/out") $(grep -c '^seized' "$work/out")" = '3 0'
 	mkfifo "$work/entered-$who"
 	as "$who" sbx-ctl exec "$id" -- sh -c 'echo entered; exec sleep 1000' >"$work/entered-$who" 2>/dev/null &
 	visit=$!

@@ -66,7 +66,7 @@ attack() { # ATTACKER COMMAND...
 	check "${attacker}_does_not_reload" out_has 'reload refused'
 	check "${attacker}_does_not_see_tokens" out_has 'list refused'
 	check "a_refusal_of_${attacker}_says_where_it_is" last_refusal_has '"confined":"user_namespace"'
-	check "${attacker}_approves_a_merge_as_what_it_is" last_merge_has '"confined":"user_namespace"'
+	check "${attacker}_approves_a_merge_as_a_confined_process" last_merge_has '"confined":"user_namespace"'
 }
 if as user unshare -U true 2>/dev/null; then
 	attack a_process_in_a_user_namespace as user unshare -U -r

@@ -147,7 +147,7 @@ for who in $starters; do
 		tree
 		run spawn -p "$work/$how.yaml" --cwd /usr -- sh -c "touch '$work/tree/b' && $replace"
 		check "a_name_is_not_replaced_with_${how}_by_$who" test -d "$work/tree/a/x" -a ! -e "$work/tree/c"
-		check "and_what_is_beside_it_is_written_with_${how}_by_$who" test -e "$work/tree/b"
+		check "files_beside_the_guarded_path_are_written_with_${how}_by_$who" test -e "$work/tree/b"
 	done
 done
 finish

@@ -33,7 +33,7 @@ for option in read write bind; do
 	check "they_are_not_shown_through_a_link_by_--$option" refused
 done
 run spawn --bind "$work/user:/x" -- cat /x/run/sbx/state
-check nor_by_a_bind_of_what_contains_them test "$status" -ne 0 -a "$status" -ne 125 -a "$out" = ''
+check a_bind_of_their_parent_does_not_show_them test "$status" -ne 0 -a "$status" -ne 125 -a "$out" = ''
 # A link inside of a bind stays a link: its target is resolved inside.
 run spawn --bind /var:/x -- ls -d /x/lib
 check a_directory_with_links_to_them_can_be_bound out_is /x/lib
@@ -52,7 +52,7 @@ check the_hosts_proc_is_not_shown_through_a_link refused
 run spawn --bind "$links/root:/x" -- ls /x
 check nor_is_its_root refused
 run spawn --bind "$project/real:/x" --deny "$project/real/secret" -- cat /x/secret/file
-check what_is_denied_outside_is_denied_inside test "$status" -ne 0 -a "$status" -ne 125 -a "$out" = ''
+check a_path_that_is_denied_outside_is_denied_inside test "$status" -ne 0 -a "$status" -ne 125 -a "$out" = ''
 run spawn --bind "$links/real:/x" --deny "$project/real/secret" -- cat /x/secret/file
 check nor_is_it_shown_by_a_bind_through_a_link refused
 run spawn --bind "$project/real:/x" --deny "$links/real/secret" -- cat /x/secret/file
@@ -69,7 +69,7 @@ check nor_by_a_mount_of_the_policy refused
 check its_file_is_as_before test "$(cat "$project/real/secret/file")" = secret
 sed -i "s|$links/real|$project/real|" "$work/p.yaml"
 run sbx-policy eval "$work/p.yaml" fs.read /x/secret/file
-check eval_denies_what_a_mount_shows_under_another_name has_status 1
+check eval_denies_a_denied_file_under_the_name_of_a_mount has_status 1
 run spawn --policy "$work/p.yaml" --cwd / -- sh -c 'cat /x/secret/file; echo over >/x/secret/file'
 check and_the_sandbox_does test "$status" -ne 0 -a "$status" -ne 125 -a "$out" = ''
 mkdir "$project/real/secret/ok"
@@ -78,10 +78,10 @@ sed -i "s|fs.\*, path: $project/real/secret}|fs.write, path: $project/real/secre
 run sbx-policy eval "$work/p.yaml" fs.write /x/secret/file
 check eval_denies_it_by_a_rule_with_exceptions has_status 1
 run sbx-policy eval "$work/p.yaml" fs.write /x/secret/ok/file
-check and_allows_what_the_rule_excepts has_status 0
+check eval_allows_the_exception_of_the_rule has_status 0
 run spawn --policy "$work/p.yaml" --cwd / -- sh -c 'echo over >/x/secret/ok/file; echo over >/x/secret/file'
-check the_sandbox_refuses_to_write_what_is_denied test "$status" -ne 0 -a "$status" -ne 125
-check and_writes_what_is_excepted test "$(cat "$project/real/secret/file" "$project/real/secret/ok/file")" = 'secret
+check the_sandbox_refuses_to_write_a_denied_file test "$status" -ne 0 -a "$status" -ne 125
+check the_sandbox_writes_the_exception_of_the_rule test "$(cat "$project/real/secret/file" "$project/real/secret/ok/file")" = 'secret
 over'
 sed -i "s|fs.write, path|fs.*, path|" "$work/p.yaml"
 run sbx-policy eval "$work/p.yaml" fs.read /x/secret/file
@@ -137,7 +137,7 @@ for who in user root; do
 	mkdir "$project/results" "$aim"
 	[ "$who" = root ] || chown "$user:$user" "$aim"
 	keeps_results writes_in_a_directory wrote
-	check "what_the_command_wrote_is_there_by_$who" test "$(cat "$project/results/o/f")" = planted
+	check "the_file_written_by_the_command_is_there_by_$who" test "$(cat "$project/results/o/f")" = planted
 	check "the_archive_and_the_report_are_there_by_$who" test -s "$project/results/o.tar" -a -s "$project/results/r"
 	rm -r "$project/results"
 	mkdir "$project/results"

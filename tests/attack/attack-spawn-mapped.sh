@@ -94,9 +94,9 @@ check nothing_in_it_is_changed test "$status" -ne 0 -a "$status" -ne 125 -a -e "
 mkdir "$own/mounted"
 if unshare -m true 2>/dev/null; then
 	run unshare -m sh -c "mount --bind /etc '$own/mounted' && cd '$own' && sbx-spawn -- sh -c 'ls mounted/passwd; cat mounted/shadow'"
-	check what_is_mounted_below_is_not_mapped out_is mounted/passwd
+	check a_mount_below_an_idmapped_directory_is_not_mapped out_is mounted/passwd
 else
-	skip what_is_mounted_below_is_not_mapped 'no mount namespace can be made here'
+	skip a_mount_below_an_idmapped_directory_is_not_mapped 'no mount namespace can be made here'
 fi
 # Bind mounts of system directories or files below the named directory are not included either.
 bound() { # DIRECTORY-OR-FILE-OF-THE-SYSTEM COMMAND...: with it mounted at $own/bound
@@ -129,7 +129,7 @@ if unshare -m true 2>/dev/null; then
 	check nothing_is_written_there test "$(cat "$shut/file")" = secret
 	check a_note_says_so_for_--write err_has "in '$own/bound' the command can change only what other users may change"
 	run bound /etc sbx-spawn --write "$own" -- sh -c "ls '$own/bound/passwd'; cat '$own/bound/shadow'"
-	check nor_is_it_below_what_is_written out_is "$own/bound/passwd"
+	check a_mount_below_a_writable_directory_is_not_mapped out_is "$own/bound/passwd"
 	rmdir "$own/bound"
 	touch "$own/bound"
 	run bound "$shut/file" sbx-spawn --read "$own/bound" -- sh -c "ls '$own/bound'; cat '$own/bound'"
@@ -139,7 +139,7 @@ if unshare -m true 2>/dev/null; then
 	echo mine >"$own/plain/file"
 	chmod 600 "$own/plain/file"
 	run bound /etc sh -c "cd '$own/plain' && sbx-spawn -- cat file" # the mount is beside this directory
-	check what_is_roots_own_is_read out_is mine
+	check a_file_of_root_is_read out_is mine
 	run bound /etc sh -c "cd '$own/plain' && sbx-spawn --out '$work/out-of-plain' -- sh -c 'cat file; echo new >file'"
 	check an_overlay_of_it_is_read out_is mine
 	check and_written test "$(cat "$work/out-of-plain/file")" = new

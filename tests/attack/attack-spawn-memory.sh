@@ -33,15 +33,15 @@ for who in $starters; do
 		skip "no_segment_passes_the_limit_by_$who" 'a cgroup counts the memory here'
 		continue
 	fi
-	check "the_plan_says_what_is_held_by_$who" out_has 'by rlimit (private memory of each process)'
+	check "the_plan_names_the_enforced_part_by_$who" out_has 'by rlimit (private memory of each process)'
 	run as "$who" /usr/bin/python3 "$work/segment.py"
 	check "a_segment_can_be_made_outside_by_$who" has_status 0
 	run spawn -q --policy "$work/p.yaml" --read "$work/segment.py" --report "$work/$who/report" -- \
 		/usr/bin/python3 "$work/segment.py"
 	check "no_segment_passes_the_limit_by_$who" has_status 1
-	check "the_report_says_what_was_held_by_$who" grep -q \
+	check "the_report_names_the_enforced_part_by_$who" grep -q \
 		'"held_by":"rlimit","of":"private memory of each process"' "$work/$who/report"
 	run spawn --check
-	check "the_check_says_what_would_be_held_by_$who" out_has 'no: only private memory of each process'
+	check "the_check_names_the_enforceable_part_by_$who" out_has 'no: only private memory of each process'
 done
 finish

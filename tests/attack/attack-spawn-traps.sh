@@ -33,7 +33,7 @@ report_through_a_link() {
 	is_precious && [ "$status" -eq 0 ] && [ ! -L "$project/report.json" ]
 }
 
-report_in_an_exchanged_folder() {
+report_in_an_exchanged_directory() {
 	prepare
 	run spawn -q --write . --report sub/report.json -- sh -c "mv sub old && ln -s '$victim/folder' sub"
 	is_precious && [ "$status" -eq 0 ] && [ -f "$project/old/report.json" ]
@@ -106,7 +106,7 @@ archive_of_a_socket() {
 }
 
 # If it may write beside the archive, it finds overlayfs's work directory, which sbx removes.
-deep_folders_where_we_work() {
+deep_directories_in_the_working_place() {
 	prepare
 	run spawn -q --write "$beside" --out "$beside/result.tar" -- \
 		sh -c "cd '$beside'/.result.tar.sbx-work-*/ && for _ in \$(seq 1500); do mkdir d && cd d || exit 9; done; chmod 0 ."
@@ -211,7 +211,7 @@ while True:
 }
 
 # Whichever is found at each moment: the sandbox shows the directory itself, or does not start.
-granted_folder_is_exchanged() { # OPTIONS for "$project/sub/granted"
+granted_directory_is_exchanged() { # OPTIONS for "$project/sub/granted"
 	local racer n_good=0 n_refused=0
 	prepare
 	mkdir "$project/sub/granted"
@@ -235,7 +235,7 @@ granted_folder_is_exchanged() { # OPTIONS for "$project/sub/granted"
 for who in $starters; do
 	check "outside_a_link_is_followed_by_$who" link_is_followed
 	check "no_report_is_written_through_a_link_by_$who" report_through_a_link
-	check "no_report_lands_in_an_exchanged_folder_by_$who" report_in_an_exchanged_folder
+	check "no_report_lands_in_an_exchanged_directory_by_$who" report_in_an_exchanged_directory
 	check "no_archive_is_written_through_a_link_by_$who" archive_through_a_link
 	check "no_rule_is_left_by_moving_a_directory_by_$who" moved_parents
 	check "a_strange_name_grants_no_directory_to_$who" strange_name
@@ -243,16 +243,16 @@ for who in $starters; do
 	check "an_archive_has_content_once_by_$who" archive_of_many_names
 	check "an_archive_takes_any_name_by_$who" archive_with_strange_names
 	check "no_archive_is_left_half_made_by_$who" archive_of_a_socket
-	check "what_lies_where_we_work_is_gone_however_deep_by_$who" deep_folders_where_we_work
+	check "deep_leftovers_of_the_command_are_removed_by_$who" deep_directories_in_the_working_place
 	check "the_processes_of_the_host_cannot_be_bound_by_$who" processes_of_the_host
-	check "no_exchanged_folder_is_granted_by_$who" granted_folder_is_exchanged --write "$project/sub/granted"
-	check "no_exchanged_folder_is_bound_by_$who" granted_folder_is_exchanged --bind "$project/sub/granted:/srv:rw"
+	check "no_exchanged_directory_is_granted_by_$who" granted_directory_is_exchanged --write "$project/sub/granted"
+	check "no_exchanged_directory_is_bound_by_$who" granted_directory_is_exchanged --bind "$project/sub/granted:/srv:rw"
 	check "outside_another_sandbox_is_entered_by_$who" sandbox_is_entered_outside
 	check "no_sandbox_is_entered_from_another_by_$who" sandbox_is_entered_from_a_sandbox
-	check "no_exchanged_folder_takes_changes_by_$who" granted_folder_is_exchanged --out "$project/sub/granted"
+	check "no_exchanged_directory_takes_changes_by_$who" granted_directory_is_exchanged --out "$project/sub/granted"
 done
 who=user
-check what_we_trust_cannot_be_written places_of_ours
+check trusted_paths_cannot_be_written places_of_ours
 check the_registry_in_tmp_cannot_be_written registry_in_tmp
-check what_we_would_trust_cannot_be_made places_that_could_be_made
+check missing_trusted_paths_cannot_be_created places_that_could_be_made
 finish

@@ -284,7 +284,7 @@ def visitor_kills_its_anchor(desk):
     return "" if is_quiet(desk.project / "beat") else "what it has started goes on"
 
 
-def what_is_stolen(desk):
+def find_stolen_bytes(desk):
     """A blocked read() inside gets lines before the shell does; try a few times."""
     for number in range(20):
         line = f"secret {number}\n"
@@ -300,7 +300,7 @@ def background_reads(desk):
     desk.spawn("--write", ".", "--", "sh", "-c", "touch ready; exec cat >got", foreground=False)
     if not until((desk.project / "ready").exists):
         return "it did not begin"
-    return what_is_stolen(desk)
+    return find_stolen_bytes(desk)
 
 
 def background_reads_after_a_stop(desk):
@@ -333,7 +333,7 @@ def visitor_reads_after_its_visit(desk):
     ended = desk.wait()
     if wrong or ended != 0 or not desk.shows("visited", 1):
         return wrong or f"it ended with {ended}: {desk.look()}"
-    return what_is_stolen(desk)
+    return find_stolen_bytes(desk)
 
 
 SPOIL = f"""

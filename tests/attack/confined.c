@@ -42,7 +42,7 @@ static bool reads_the_secret(void)
 }
 
 /* The file's mode permits writing; only the read-only mount refuses it. */
-static bool writes_what_is_read_only(void)
+static bool writes_read_only_file(void)
 {
 	return open(target("CONFINED_READ_ONLY"), O_WRONLY | O_CLOEXEC) >= 0;
 }
@@ -134,7 +134,7 @@ static bool dumps_core(void)
 	       limit.rlim_cur != limit.rlim_max;
 }
 
-static bool is_somebody_else(void)
+static bool has_another_identity(void)
 {
 	uid_t real, effective, saved;
 
@@ -161,7 +161,7 @@ static const struct {
 } checks[] = {
 	{ "trace", leaves_a_trace },
 	{ "secret", reads_the_secret },
-	{ "read-only", writes_what_is_read_only },
+	{ "read-only", writes_read_only_file },
 	{ "system", sees_writable_system },
 	{ "capabilities", has_capabilities },
 	{ "privileges", may_gain_privileges },
@@ -170,7 +170,7 @@ static const struct {
 	{ "namespaces", shares_a_namespace },
 	{ "processes", sees_others },
 	{ "core", dumps_core },
-	{ "identity", is_somebody_else },
+	{ "identity", has_another_identity },
 	{ "files", inherits_files },
 	{ "session", is_in_session },
 };

@@ -26,7 +26,7 @@ setup
 head -c 4M /dev/zero >"$disk/ballast"
 run sbx-audit append -l "$log" <"$work/lines"
 check a_full_disk_is_a_failure has_status 125
-check it_is_said_what_to_do err_has 'free space on the file system, then append again from line'
+check the_error_shows_the_fix err_has 'free space on the file system, then append again from line'
 next=$(sed -n 's/.*append again from line \([0-9]*\) on.*/\1/p' "$work/err")
 check some_lines_were_taken test "$next" -gt 100
 

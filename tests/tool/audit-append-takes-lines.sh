@@ -25,8 +25,8 @@ mixed() {
 }
 run bash -c "$(declare -f mixed decisions); mixed | sbx-audit append -l '$log'"
 check refused_lines_are_told_by_the_status has_status 1
-check what_is_no_json_is_named_by_its_line err_has 'line 3 refused'
-check what_lacks_a_member_is_named err_has 'line 4 refused'
+check a_line_that_is_not_json_is_named_by_its_number err_has 'line 3 refused'
+check a_record_without_a_required_member_is_named err_has 'line 4 refused'
 check an_unknown_event_is_named err_has 'line 5 refused'
 check an_event_of_the_logs_own_is_refused err_has 'line 6 refused'
 check a_line_that_is_too_long_is_refused err_has 'line 7 refused'
@@ -49,9 +49,9 @@ run bash -c "$(declare -f mixed decisions); mixed | sbx-audit append --strict -l
 check strict_stops_there has_status 2
 check strict_says_which_line err_has 'line 3 is not a valid record'
 run sbx-audit query -l "$log" -r r2
-check what_came_before_stays has_lines 2
+check earlier_lines_are_kept has_lines 2
 run sbx-audit query -l "$log" -r r3
-check what_came_behind_is_not_read has_lines 1
+check later_lines_are_not_read has_lines 1
 
 secret() { printf '{"time":"2026-01-02T03:04:05Z","event":"tool_execute","input_summary":"use ghp_%036d now"}\n' 7; }
 secret | sbx-audit append -l "$log"

@@ -24,7 +24,7 @@ echo junk >"$work/junk/00000000000000000000.db"
 : >"$work/file"
 check a_log_that_is_missing_cannot_be_read all_end_with 5 "$work/nowhere"
 check setup_is_named_for_it err_has 'fix: create it: sbx-audit setup'
-check an_empty_folder_cannot_be_read all_end_with 5 "$work/empty"
+check an_empty_directory_cannot_be_read all_end_with 5 "$work/empty"
 check a_file_in_the_place_of_a_log_cannot_be_read all_end_with 5 "$work/file"
 check a_segment_that_is_no_database_cannot_be_read all_end_with 5 "$work/junk"
 check a_log_that_is_there_can_be_read all_end_with 0 "$log"
@@ -36,11 +36,11 @@ mv "$work/key" "$log/key"
 run sbx-audit verify-proof --key "$key" "$work/nowhere"
 check a_proof_that_is_missing_cannot_be_read has_status 5
 run sbx-audit verify-proof --key "$key" "$work/empty"
-check a_folder_is_no_proof has_status 5
+check a_directory_is_not_a_proof has_status 5
 run sbx-audit stats -s lately -l "$work/nowhere"
 check wrong_usage_comes_before_a_missing_log has_status 2
 run sbx-audit export --archive="$work/nowhere/x.tar.zst" -l "$log"
 check an_archive_that_cannot_be_written_is_another_failure has_status 125
 run sbx-audit append -l "$work/nowhere" </dev/null
-check whoever_writes_fails_otherwise has_status 125
+check append_fails_with_another_status has_status 125
 finish

@@ -10,7 +10,7 @@ else
 	run sbx-audit gather
 fi
 check others_than_root_are_refused has_status 125
-check says_whose_the_spools_are err_has 'they belong to root and to the users of services'
+check names_the_owners_of_the_spools err_has 'they belong to root and to the users of services'
 run sbx-audit gather somewhere
 check takes_no_operand has_status 2
 finish

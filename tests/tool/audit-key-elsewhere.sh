@@ -31,8 +31,8 @@ check setup_takes_a_credential has_status 0
 key=$out
 run add_one env
 check records_are_signed_with_it has_status 0
-check it_is_not_in_the_folder test "$(cat "$log/key")" = 'sbx-audit-key/1 in credential:log-key'
-check nothing_of_it_is_in_the_folder eval '! secret_is_in "$log"'
+check the_directory_only_names_the_credential test "$(cat "$log/key")" = 'sbx-audit-key/1 in credential:log-key'
+check no_file_of_the_directory_contains_the_key eval '! secret_is_in "$log"'
 run sbx-audit verify --full -l "$log" --key "$key"
 check the_log_is_verified has_status 0
 run sbx-audit key change -l "$log"

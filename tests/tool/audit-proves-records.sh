@@ -47,9 +47,9 @@ check without_a_key_it_proves_nothing has_status 2
 run sbx-audit verify-proof -k nonsense "$proof"
 check a_key_that_is_none_is_refused has_status 2
 run sbx-audit prove -l "$log" 1000
-check what_is_not_there_is_not_proved has_status 1
+check a_missing_record_cannot_be_proved has_status 1
 run sbx-audit prove -l "$log" x
-check what_is_no_number_is_refused has_status 2
+check a_record_number_must_be_a_number has_status 2
 run sbx-audit consistency -l "$log" 5 40
 check the_log_only_grew out_has '"new_root"'
 run sbx-audit consistency -l "$log" 40 5
@@ -81,8 +81,8 @@ print(len(chain), checkpoints > 1)
 END
 sbx-audit export -l "$log" >"$work/exported"
 run python3 "$work/again.py" <"$work/exported"
-check others_can_verify_what_is_exported out_is "$(grep -c '"record"' "$work/exported") True"
+check an_independent_program_verifies_the_export out_is "$(grep -c '"record"' "$work/exported") True"
 sed -i '5s/r4/r5/' "$work/exported"
 run python3 "$work/again.py" <"$work/exported"
-check and_find_what_was_changed test "$status" -ne 0
+check the_independent_program_finds_a_changed_record test "$status" -ne 0
 finish

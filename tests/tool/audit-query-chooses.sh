@@ -11,7 +11,7 @@ check all_of_it_is_there has_lines 31
 run sbx-audit query -l "$log" -d deny
 check a_decision_chooses has_lines 15
 run sbx-audit query -l "$log" -d denied
-check a_decision_chooses_in_the_words_of_who_asked_too has_lines 15
+check a_decision_also_matches_in_the_callers_words has_lines 15
 run sbx-audit stats -l "$log" -d dny
 check a_decision_that_cannot_be_is_wrong_usage has_status 2
 check the_decision_that_was_meant_is_named err_has "did you mean 'deny'?"
@@ -31,7 +31,7 @@ check a_time_chooses has_lines 10
 run sbx-audit query -l "$log" -s 2026-01-02 -u 2026-01-03
 check a_day_chooses has_lines 30
 run sbx-audit query -l "$log" -s 1h -e policy_decision
-check what_is_older_than_an_hour_is_not_of_it has_status 1
+check since_an_hour_leaves_out_older_records has_status 1
 run sbx-audit query -l "$log" -s -1h -e log_created
 check a_time_ago_may_have_a_minus has_lines 1
 sbx-audit setup -l "$work/days" >/dev/null
@@ -40,7 +40,7 @@ printf '{"time":"%s","event":"kernel_start"}\n' "$(date -u -d '12 hours ago' +%F
 run sbx-audit query -l "$work/days" -s yesterday -e kernel_start
 check yesterday_begins_at_its_midnight has_lines 1
 run sbx-audit query -l "$work/days" -u yesterday -e kernel_start
-check what_is_older_is_before_yesterday has_lines 1
+check until_yesterday_matches_older_records has_lines 1
 run sbx-audit query -l "$log" -s today -e log_created -e policy_decision
 check today_begins_at_midnight has_lines 1
 run sbx-audit query -l "$log" -s lately
@@ -89,7 +89,7 @@ kill "$follower" "$others"
 wait "$follower" "$others" 2>/dev/null
 check tail_follows grep -q rule=r31 "$work/followed"
 check tail_begins_where_it_is_told test "$(head -n 1 "$work/followed" | grep -c rule=r30)" -eq 1
-check tail_that_begins_with_none_shows_what_comes test -s "$work/only-new"
+check tail_of_no_records_shows_new_ones test -s "$work/only-new"
 check tail_that_begins_with_none_shows_nothing_old test "$(grep -cw 'rule=r[12][0-9]' "$work/only-new")" -eq 0
 run sbx-audit tail -l "$work/nowhere"
 check a_log_that_is_not_there_is_said err_has setup

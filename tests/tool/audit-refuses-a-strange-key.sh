@@ -10,9 +10,9 @@ cp -p "$log/key" "$work/key"
 sbx-audit setup -l "$work/other" >/dev/null
 cat "$work/other/key" >"$log/key"
 run sbx-audit append -l "$log" </dev/null
-check a_strange_key_stops_whoever_writes has_status 125
+check a_foreign_key_stops_append has_status 125
 check it_is_said_that_the_key_is_strange err_has 'its key is not the key of its last checkpoint'
-check it_is_said_what_to_do_about_a_strange_key err_has 'fix: restore the directory'
+check the_error_about_a_foreign_key_shows_the_fix err_has 'fix: restore the directory'
 run sbx-audit setup -l "$log"
 check setup_makes_no_log_over_it has_status 1
 cat "$work/key" >"$log/key"

@@ -89,10 +89,10 @@ everything_is_found() {
 everything_is_found segments
 
 run sbx-audit retain -l "$log"
-check what_is_young_stays_as_it_is out_is ''
+check retain_leaves_a_young_segment_unchanged out_is ''
 days_old 8 "$log/$first.db" "$log/$first.db-wal"
 run sbx-audit retain -l "$log" -n
-check a_dry_run_says_what_would_be_done out_is "would archive $first.db"
+check a_dry_run_prints_the_next_actions out_is "would archive $first.db"
 check and_does_nothing is_there $first.db
 run sbx-audit retain -l "$log"
 check after_a_week_a_segment_becomes_an_archive out_is "archived $first.db"
@@ -140,21 +140,21 @@ check an_old_archive_is_deleted is_gone $first.tar.zst
 check json_says_why out_has '"action":"delete","file":"'$first'.tar.zst","reason":"age","done":true'
 check and_how_full_it_is out_has '"level":"fine"'
 run sbx-audit query -l "$log" --event=audit_archive_deleted --json
-check a_record_says_what_was_deleted out_has '"first":0,"last":10,'
+check a_record_describes_the_deleted_archive out_has '"first":0,"last":10,'
 run verify
-check what_is_left_is_intact has_status 0
+check the_remaining_log_is_intact has_status 0
 for number in 11 24 27 34; do
 	sbx-audit prove -l "$log" "$number" >"$work/proof"
 	run sbx-audit verify-proof --key="$key" "$work/proof"
-	check "record_${number}_is_proved_without_what_was_deleted" has_status 0
+	check "record_${number}_is_proved_without_the_deleted_archive" has_status 0
 done
 run sbx-audit prove -l "$log" 5
-check what_was_deleted_cannot_be_proved has_status 1
+check a_deleted_record_cannot_be_proved has_status 1
 check and_it_is_said_why err_has 'the records before 11 were deleted'
 run sbx-audit consistency -l "$log" 15 30
 check that_the_log_only_grew_is_proved_without_it_too has_status 0
 run sbx-audit consistency -l "$log" 5 30
-check but_not_from_what_was_deleted has_status 1
+check consistency_from_a_deleted_record_is_refused has_status 1
 
 # Without room the oldest archives are deleted.
 run sbx-audit retain -l "$log" --max-size=1KiB --json

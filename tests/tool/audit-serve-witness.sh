@@ -10,7 +10,7 @@ client write s 100 >seq
 stop
 last=$(head_sizes heads | tail -n 1)
 check the_last_head_is_given_to_the_witness test "$last" -gt "$(cat seq)"
-check the_log_has_what_was_witnessed intact --witness-file=heads
+check the_log_reproduces_the_witnessed_heads intact --witness-file=heads
 cp -r log copy
 python3 -c '
 import sqlite3

@@ -20,7 +20,7 @@ run sbx-audit show 1 -l "$log"
 check show_finds_the_record has_status 0
 check its_number_comes_first test "${out%%$'\n'*}" = 'record         1'
 check its_command_is_one_line out_has "argv           make -j4 'a b' 'it'\\''s'"
-check what_is_inside_of_a_member_is_indented out_has $'\nwriter\n  uid  '
+check members_of_a_member_are_indented out_has $'\nwriter\n  uid  '
 check its_hash_is_there out_has $'\nhash           '
 run sbx-audit show 5 -l "$log"
 check show_cannot_paint_the_terminal_either out_has "'\\x1b[31m'"
@@ -56,7 +56,7 @@ t       true'
 
 stats() { printf '%s\n' "$out" | sed -n "s/^$1  *//p"; }
 run sbx-audit stats -l "$log"
-check what_failed_is_counted test "$(stats failures)" = 3
+check stats_counts_failures test "$(stats failures)" = 3
 check for_each_reason test "$(stats time)-$(stats refused)-$(stats 'exit status not 0')" = 1-1-1
 check events_are_counted test "$(stats sandbox_failed)" = 2
 check the_size_is_said test "$(stats size | sed 's/^[0-9]*KiB//')" = ' in 1 segment'
@@ -73,5 +73,5 @@ for ((i = 0; i < 40; i++)); do
 done | sbx-audit append -q -l "$log"
 run sbx-audit stats -l "$log"
 check no_failure_is_left_out test "$(stats failures)" = 43
-check what_has_no_line_of_its_own_is_with_others test "$(stats 'other reasons')" = 12
+check rare_reasons_are_counted_as_others test "$(stats 'other reasons')" = 12
 finish

@@ -26,7 +26,7 @@ sbx-audit append -l "$log" <"$work/pipe" &
 appender=$!
 exec 7>"$work/pipe"
 decisions 1 3 >&7
-check what_a_silent_pipe_has_said_is_signed is_signed 4
+check records_of_a_silent_pipe_are_signed is_signed 4
 exec 7>&-
 wait "$appender"
 check and_the_pipe_ends_as_it_should test $? -eq 0

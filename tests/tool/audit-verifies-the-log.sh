@@ -29,15 +29,15 @@ check a_log_that_is_right_is_intact has_status 0
 check how_many_records_it_has_is_said out_is 'OK: 21 records; last checkpoint covers all'
 check with_the_key_nothing_is_left_open out_lacks '--key'
 run sbx-audit verify -l "$log"
-check without_the_key_it_is_said_what_that_means out_is 'OK: 21 records; last checkpoint covers all; key not pinned (--key)'
+check without_the_key_the_verdict_says_so out_is 'OK: 21 records; last checkpoint covers all; key not pinned (--key)'
 run sbx-audit verify -q -l "$log"
 check quietly_nothing_is_said_of_a_log_that_is_right out_is ''
 run sbx-audit verify --json -l "$log" --key="$key"
 check json_has_the_verdict out_has '"verdict":"intact"'
-check json_tells_whose_word_the_key_is out_has '"key":"given"'
+check json_names_the_source_of_the_key out_has '"key":"given"'
 
 run sbx-audit verify -l "$log" --state="$work/state"
-check what_was_verified_is_kept test -s "$work/state"
+check verify_stores_its_state test -s "$work/state"
 append 21 25
 run sbx-audit verify -l "$log" --state="$work/state"
 check the_next_run_goes_on_from_there out_has '(21 verified before)'
@@ -45,7 +45,7 @@ run sbx-audit verify -l "$log" --state="$work/state" --full
 check full_begins_at_the_beginning out_lacks 'verified before'
 head_of_the_log >"$work/witness"
 run sbx-audit verify -l "$log" --witness-file="$work/witness"
-check what_was_witnessed_is_reproduced has_status 0
+check witnessed_heads_are_reproduced has_status 0
 
 : >"$work/nobody"
 run sbx-audit verify -l "$log" --witness-file="$work/nobody"
@@ -66,7 +66,7 @@ run sbx-audit verify -l "$log" --witness-file="$work/nonsense"
 check a_witness_that_is_none_is_a_wrong_input has_status 2
 run sbx-audit verify -l "$log" --state="$work/nonsense"
 check a_state_that_is_none_is_a_wrong_input has_status 2
-check and_it_is_said_what_to_do err_has 'remove the file'
+check the_error_shows_the_fix err_has 'remove the file'
 run sbx-audit verify -l "$log" --key=nonsense
 check a_key_that_is_none_is_a_wrong_input has_status 2
 run sbx-audit verify -l "$work/nowhere"

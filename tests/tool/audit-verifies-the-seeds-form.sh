@@ -18,7 +18,7 @@ python3 - >"$seed" <<-'END'
 END
 run sbx-audit verify --seed-format "$seed"
 check a_log_with_the_seeds_chain_is_intact has_status 0
-check what_that_does_not_mean_is_said out_has 'nothing in it is signed'
+check the_verdict_names_its_limits out_has 'nothing in it is signed'
 sed 's/a b/a c/' "$seed" >"$work/changed.jsonl"
 run sbx-audit verify --seed-format "$work/changed.jsonl"
 check a_changed_entry_of_it_is_tampering has_status 1
@@ -28,7 +28,7 @@ run sbx-audit verify --json --seed-format "$work/cut.jsonl"
 check without_its_begin_it_is_incomplete has_status 4
 check json_names_the_line out_has '"bad_line":1'
 run sbx-audit verify --seed-format "$0"
-check what_is_no_such_log_is_unreadable has_status 5
+check a_file_of_another_format_is_unreadable has_status 5
 run sbx-audit verify --seed-format
 check the_seeds_form_needs_a_file has_status 2
 run sbx-audit verify "$seed"

@@ -33,14 +33,14 @@ run as sbx-audit verify -q
 check cron_hears_nothing_of_a_log_that_is_right out_is ''
 decisions 10 12 | as sbx-audit append -q
 run as sbx-audit verify
-check from_then_on_only_what_is_new out_has '(10 verified before)'
+check later_runs_verify_new_records_only out_has '(10 verified before)'
 check the_key_need_not_be_given_again out_lacks '--key'
 
 # Verified records are not read again without --full, but a truncation is always detected.
 cp -a "$log" "$work/copy"
 change "UPDATE records SET body=CAST(replace(body,'r3','r99') AS BLOB) WHERE seq=3"
 run as sbx-audit verify
-check what_was_verified_before_is_not_looked_at has_status 0
+check records_verified_before_are_not_read_again has_status 0
 run as sbx-audit verify --full
 check full_looks_at_all_of_it has_status 1
 rm -rf "$log"
@@ -65,11 +65,11 @@ check a_segment_that_was_closed_there_is_gone_on_from has_status 0
 as sbx-audit rotate -q
 decisions 13 14 | as sbx-audit append -q
 run as sbx-audit verify
-check and_what_is_new_behind_it_is_verified out_has '(13 verified before)'
+check new_records_after_the_state_are_verified out_has '(13 verified before)'
 
 # The stored state is not a regular file any more.
 rm "$log.verified"
 mkfifo "$log.verified"
 run as timeout 60 sbx-audit verify -q
-check a_fifo_in_the_place_of_what_was_verified_is_not_waited_for has_status 2
+check verify_does_not_wait_for_a_fifo_as_state has_status 2
 finish

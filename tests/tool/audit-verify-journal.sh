@@ -90,9 +90,9 @@ forge "SBX_AUDIT_LOG=$id" SBX_AUDIT_SIZE=6
 check an_entry_that_is_no_head_is_no_verdict has_status 5
 forge SBX_AUDIT_LOG=sbx-audit/00000000000000000000000000000000 SBX_AUDIT_SIZE=6 "SBX_AUDIT_ROOT=$head"
 check a_journal_without_heads_of_this_log_is_no_verdict has_status 5
-check what_the_journal_lacks_is_said err_has 'it shows no head of this log'
+check verify_reports_a_journal_without_heads err_has 'it shows no head of this log'
 
-anybodys=what_anybody_writes_into_the_journal_is_no_head
+anybodys=journal_entries_of_other_users_are_not_heads
 if [ "$(id -u)" -eq 0 ]; then
 	uid=65534 forge "SBX_AUDIT_LOG=$id" SBX_AUDIT_SIZE=6 "SBX_AUDIT_ROOT=$head"
 	check $anybodys has_status 5

@@ -34,7 +34,7 @@ check a_slower_run_within_the_threshold_says_by_how_much grep -Eq ' \+[0-9.]+% '
 
 printf '%s\n' '{"name":"other","ratio":1}' '{"name":"unit_parse_size","ratio":1000}' >"$baseline"
 run measure --compare="$baseline"
-check what_the_filter_leaves_out_is_not_missed has_status 0
+check filtered_out_benchmarks_are_not_missing has_status 0
 
 printf '%s\n' '{"name":"unit_parse_size_old","ratio":1}' '{"name":"unit_parse_size","ratio":1000}' >"$baseline"
 run measure --compare="$baseline"

@@ -17,7 +17,7 @@ for row in frame_parse frame_print unit_parse_size unit_parse_time json_scan jso
 	option_parse word_scan tree_read; do
 	check "the_list_has_$row" out_has "$row "
 done
-check the_list_says_what_is_compared out_has 'against: floor: '
+check the_list_names_the_compared_benchmarks out_has 'against: floor: '
 check the_list_hides_the_self_tests test "${out#*self_test}" = "$out"
 
 run sbx-bench --list --json
@@ -25,7 +25,7 @@ check the_list_is_json_too objects_have name subject unit against claims_no_allo
 
 run sbx-bench --filter=frame --samples=3
 check a_filtered_run_is_a_success has_status 0
-check a_filtered_run_has_what_was_asked_for out_has 'frame_print '
+check a_filtered_run_has_the_matching_benchmark out_has 'frame_print '
 check a_filtered_run_has_nothing_else test "$(printf '%s\n' "$out" | wc -l)" -eq 3
 check without_a_terminal_there_is_no_progress err_is ''
 

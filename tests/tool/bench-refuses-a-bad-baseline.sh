@@ -16,11 +16,11 @@ refuse a_file_that_does_not_exist "$baseline"
 
 mkfifo "$work/fifo"
 run timeout 60 sbx-bench --compare="$work/fifo"
-check a_fifo_that_nobody_writes_is_not_waited_for has_status 2
+check a_fifo_without_a_writer_is_not_waited_for has_status 2
 check a_fifo_says_why err_has 'why: it is not a regular file'
-check a_fifo_is_told_what_to_do err_has '  fix: '
+check the_error_about_a_fifo_shows_the_fix err_has '  fix: '
 run sbx-bench --compare="$work"
-check a_folder_is_refused has_status 2
+check a_directory_is_refused has_status 2
 
 : >"$baseline"
 refuse an_empty_file 'why: it is empty'

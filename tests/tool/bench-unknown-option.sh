@@ -18,7 +18,7 @@ done
 
 run sbx-bench --threshold=5
 check a_threshold_without_a_baseline_is_refused has_status 2
-check a_threshold_without_a_baseline_is_told_what_is_missing err_has "add '--compare=FILE'"
+check the_error_names_the_option_that_a_threshold_needs err_has "add '--compare=FILE'"
 
 run sbx-bench --list --allocations
 check two_jobs_at_once_are_refused has_status 2

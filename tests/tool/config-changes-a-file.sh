@@ -9,9 +9,9 @@ cd "$work/project" || exit 1
 file=$work/config/sbx/config.yaml
 
 run sbx-config set color never
-check set_makes_the_file_and_its_folder test -f "$file"
+check set_creates_the_file_and_its_directory test -f "$file"
 run sbx-config get color
-check what_was_set_is_in_force out_is never
+check get_returns_the_value_that_was_set out_is never
 
 printf '# a comment\ncolor: auto # why\n\nprogress: never\n' >"$file"
 run sbx-config set color always
@@ -27,17 +27,17 @@ check a_wrong_value_changes_nothing test "$(cat "$file")" = "$before"
 run sbx-config set --where=project log_level debug
 check where_project_writes_the_projects_file test -f .sbx/config.yaml
 run sbx-config -v set log_level info
-check verbose_says_what_was_written out_has "$file: log_level: info"
+check verbose_prints_the_written_line out_has "$file: log_level: info"
 
 run env -u HOME -u XDG_CONFIG_HOME sbx-config set color never
-check without_a_home_it_says_what_to_do err_has 'set HOME, or write --where=project'
+check without_a_home_the_error_shows_the_fix err_has 'set HOME, or write --where=project'
 run env HOME=/proc/nowhere XDG_CONFIG_HOME=/proc/nowhere sbx-config set color never
-check a_folder_that_cannot_be_made_ends_with_125 has_status 125
+check a_directory_that_cannot_be_created_ends_with_125 has_status 125
 
 printf 'color: |\n  auto\n' >"$file"
 run sbx-config set color never
 check a_layout_that_cannot_be_edited_ends_with_2 has_status 2
-check a_layout_that_cannot_be_edited_says_what_to_write err_has 'write it by hand: color: never'
+check the_error_shows_the_line_to_write_by_hand err_has 'write it by hand: color: never'
 
 umask 022
 printf 'color: auto\n' >"$work/dotfile" && chmod 640 "$work/dotfile"
@@ -62,5 +62,5 @@ rm .sbx && mkdir .sbx
 
 rm -f .sbx/config.yaml && mkdir .sbx/config.yaml
 run sbx-config set --where=project color never
-check a_folder_in_the_files_place_is_refused test "$status" -ne 0
+check a_directory_in_the_files_place_is_refused test "$status" -ne 0
 finish

@@ -47,7 +47,7 @@ check a_key_given_twice_is_an_error has_status 2
 run sbx-spawn -- true
 check a_wrong_configuration_stops_every_tool has_status 125
 run sbx-bench --list
-check what_reads_no_configuration_works_all_the_same has_status 0
+check a_verb_that_reads_no_configuration_still_works has_status 0
 run sbx-config places
 check the_places_are_shown_all_the_same out_has 'project  .sbx/config.yaml'
 run sbx-config set --where=project color never
@@ -75,9 +75,9 @@ check a_home_that_cannot_be_searched_stops_nothing out_is auto
 in_closed() { cd "$work/closed" && as_nobody "$work/sbx-config" get color; }
 if [ "$(id -u)" -eq 0 ]; then
 	run in_closed
-	check a_folder_that_cannot_be_searched_stops_nothing out_is auto
+	check an_unsearchable_directory_is_skipped out_is auto
 else
-	skip a_folder_that_cannot_be_searched_stops_nothing 'only root can be in such a folder'
+	skip an_unsearchable_directory_is_skipped 'only root can be in such a folder'
 fi
 mkdir "$work/open" && chmod 755 "$work/open" && mkdir "$work/open/sbx" && chmod 755 "$work/open/sbx"
 echo 'color: never' >"$work/open/sbx/config.yaml" && chmod 0 "$work/open/sbx/config.yaml"

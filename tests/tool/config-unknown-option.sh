@@ -10,10 +10,10 @@ check a_mistyped_verb_ends_with_2 has_status 2
 check a_mistyped_verb_names_the_one_that_was_meant err_has "did you mean 'sbx-config list'?"
 run sbx-config
 check no_verb_ends_with_2 has_status 2
-check no_verb_says_what_to_write err_has "fix: write 'sbx-config list'"
+check the_error_without_a_verb_shows_the_fix err_has "fix: write 'sbx-config list'"
 run sbx-config set color
 check a_missing_word_ends_with_2 has_status 2
-check a_missing_word_says_what_to_write err_has 'fix: write: sbx-config set KEY VALUE'
+check the_error_about_a_missing_word_shows_the_fix err_has 'fix: write: sbx-config set KEY VALUE'
 run sbx-config get colour
 check an_unknown_key_names_the_one_that_was_meant err_has "color"
 run sbx-config --where=project set color never

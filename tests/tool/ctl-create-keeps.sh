@@ -31,7 +31,7 @@ run sbx-ctl create --id kept -- other
 check a_name_is_taken_once has_status 1
 check the_first_configuration_stands test "$(member kept configuration)" = '["--","sleep","1000"]'
 check how_to_go_on_is_said err_has 'choose another --id'
-check the_folder_is_closed_to_others test "$(stat -c %a "$sandboxes/kept")" = 700
+check the_directory_is_closed_to_other_users test "$(stat -c %a "$sandboxes/kept")" = 700
 
 echo rules >p.yaml
 sbx-ctl create --id known --policy p.yaml -- true >/dev/null

@@ -33,7 +33,7 @@ check still_nothing_was_made out_is ''
 mv "$work/bin/sbx-spawn" "$work/bin/gone"
 run sbx-ctl create -- true
 check without_sbx_spawn_nothing_is_created has_status 125
-check what_is_missing_is_said err_has 'cannot find sbx-spawn'
+check the_error_names_the_missing_program err_has 'cannot find sbx-spawn'
 run sbx-ctl ping
 check without_sbx_spawn_the_host_is_not_ready has_status 125
 finish

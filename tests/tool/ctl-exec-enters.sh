@@ -13,8 +13,8 @@ check its_stdin_is_ours out_is 'from stdin'
 run sbx-ctl exec a -- printf '%s|' --json -q 'a b' ''
 check its_words_are_not_our_options out_is '--json|-q|a b||'
 run sbx-ctl exec a -- /nonexistent/program
-check what_the_supervisor_answers_is_told err_has '/nonexistent/program'
-check what_is_not_there_has_the_status_that_says_so has_status 127
+check exec_prints_the_supervisors_answer err_has '/nonexistent/program'
+check a_missing_program_is_127 has_status 127
 run sbx-ctl exec a -- /
 check a_refusal_without_a_status_is_told err_has 'Permission denied'
 check a_refusal_is_no_status_of_a_command has_status 125
@@ -27,14 +27,14 @@ check a_shorter_one_is_asked_for err_has 'shorter command line'
 
 sbx-ctl pause a >/dev/null
 run sbx-ctl exec a -- true
-check nobody_enters_what_is_held has_status 125
+check exec_into_a_paused_sandbox_is_refused has_status 125
 check how_to_let_it_go_on_is_said err_has 'fix: resume it: sbx-ctl resume a'
 sbx-ctl resume a >/dev/null
 
 begin closed -- sleep 1000
 run sbx-ctl exec closed -- true
-check nobody_enters_what_was_not_started_for_it has_status 125
-check what_would_open_it_is_said err_has '--debug'
+check exec_without_debug_is_refused has_status 125
+check the_refusal_names_the_option err_has '--debug'
 
 # A supervisor that exits while sbx-ctl talks to it.
 supervisor=$(member a supervisor)
@@ -43,6 +43,6 @@ check a_supervisor_that_goes_is_told has_status 125
 check it_went_while_it_was_asked err_has "cannot run a command in 'a'"
 supervisor ended "$supervisor"
 run sbx-ctl exec a -- true
-check nobody_enters_what_is_gone has_status 125
+check exec_into_a_killed_sandbox_is_refused has_status 125
 check that_it_was_killed_is_said err_has 'its supervisor was killed'
 finish

@@ -7,7 +7,7 @@ fake
 mount=$(findmnt -n -o TARGET -t cgroup2 | head -n 1)
 top=$mount/gc-test-$$
 if [ -z "$mount" ] || ! mkdir "$top" 2>/dev/null; then
-	skip removes_cgroups_that_nobody_owns 'no cgroup v2 in which we may make one'
+	skip removes_cgroups_without_a_sandbox 'no cgroup v2 in which we may make one'
 	finish
 	exit
 fi
@@ -37,7 +37,7 @@ check a_dry_run_names_it grep -qx 'ghost: would remove its cgroup' said
 check a_dry_run_leaves_it is_left sbx-ghost
 sbx-ctl gc >said
 check says_which_it_removes grep -qx 'ghost: removed its cgroup' said
-check one_that_nobody_owns_is_removed is_removed sbx-ghost
+check a_cgroup_without_a_sandbox_is_removed is_removed sbx-ghost
 check one_that_has_just_been_made_is_left is_left sbx-young
 check one_with_processes_is_left is_left sbx-full
 check its_processes_live test -e "/proc/$inside"

@@ -7,10 +7,10 @@ run sbx-ctl create --id a -- sh -c 'echo said; exec sleep 1000'
 check creating_prints_the_name out_is a
 check it_waits_to_be_started state_is a CREATING
 run sbx-ctl wait a
-check nobody_waits_for_what_was_not_started has_status 125
+check wait_refuses_a_sandbox_that_was_not_started has_status 125
 check it_is_said_that_it_was_not_started err_has 'it was not started'
 run sbx-ctl stop a
-check what_was_not_started_cannot_be_stopped has_status 1
+check stop_refuses_a_sandbox_that_was_not_started has_status 1
 
 run sbx-ctl start a
 check starting_succeeds_quietly ends_with 0
@@ -20,9 +20,9 @@ check its_stdin_is_empty test "$(readlink "/proc/$(member a init)/fd/0")" = /dev
 until_true logs_are a said
 run sbx-ctl start a
 check nothing_is_started_twice has_status 1
-check what_runs_is_not_called_over err_has 'it is running'
+check remove_reports_a_running_sandbox err_has 'it is running'
 run sbx-ctl remove a
-check what_runs_is_not_removed has_status 1
+check remove_refuses_a_running_sandbox has_status 1
 check how_to_stop_it_is_said err_has "stop it first: 'sbx-ctl stop a', or use 'sbx-ctl remove --force a'"
 check it_still_runs state_is a RUNNING
 
@@ -35,33 +35,33 @@ run sbx-ctl logs a
 check its_log_is_kept out_is said
 run sbx-ctl start a
 check nothing_runs_a_second_time has_status 1
-check what_has_run_is_not_called_running err_has 'it has run already'
+check start_reports_that_the_sandbox_has_run err_has 'it has run already'
 run sbx-ctl stop a
-check stopping_what_has_ended_is_done_already ends_with 0
+check stopping_an_ended_sandbox_succeeds ends_with 0
 run sbx-ctl remove a
 check removing_succeeds_quietly ends_with 0
 check nothing_of_it_is_left is_gone a
 run sbx-ctl inspect a
-check what_is_gone_is_not_found has_status 1
+check inspect_does_not_find_a_removed_sandbox has_status 1
 
 begin b -- sleep 1000
 pid=$(member b init)
 run sbx-ctl remove --force b
-check force_stops_what_runs ends_with 0
+check remove_force_stops_a_running_sandbox ends_with 0
 check force_leaves_nothing is_gone b
 check force_leaves_no_process is_dead "$pid"
 
 sbx-ctl create --id c -- true >/dev/null
 run sbx-ctl remove c
-check what_was_never_started_can_be_removed is_gone c
+check a_sandbox_that_was_never_started_can_be_removed is_gone c
 
 supervisor --id own -- sleep 1000 &
 pid=$!
 until_running own
 run sbx-ctl ping own
-check a_sandbox_of_somebody_else_answers out_is 'own: is running'
+check a_sandbox_of_another_starter_answers out_is 'own: is running'
 run sbx-ctl remove --force own
-check it_takes_its_folder_with_it is_gone own
+check remove_force_removes_the_directory is_gone own
 check removing_it_succeeds has_status 0
 wait "$pid"
 
@@ -77,5 +77,5 @@ check the_host_can_build_sandboxes out_is 'sbx: ready'
 printf '%s\n' '#!/bin/sh' "echo '{\"full\":{\"holds\":false,\"why\":\"a test\",\"fix\":\"end it\"}}'" >"$work/bin/sbx-spawn"
 run sbx-ctl ping
 check a_host_that_cannot_is_a_no has_status 1
-check what_to_change_is_said err_has 'fix: end it'
+check the_error_shows_the_fix err_has 'fix: end it'
 finish

@@ -50,7 +50,7 @@ check an_exit_is_listed_with_its_status status_is three 'exit 3'
 begin nine -- sh -c 'kill -KILL $$'
 sbx-ctl wait nine
 check one_that_was_killed_is_listed_with_the_signal status_is nine 'killed 9'
-check what_has_ended_has_no_pid test "$(pid_of nine)" = -
+check an_ended_sandbox_has_no_pid test "$(pid_of nine)" = -
 sbx-ctl create --id fails --fails -- true >/dev/null
 sbx-ctl start fails 2>/dev/null
 check one_that_could_not_be_built_is_listed_so status_is fails 'not started'

@@ -7,19 +7,19 @@ begin bytes -- printf 'a\0b\033[31m\377\r\nlast'
 sbx-ctl wait bytes
 check a_pipe_gets_every_byte test "$(sbx-ctl logs bytes | od -An -tx1)" = "$(printf 'a\0b\033[31m\377\r\nlast' | od -An -tx1)"
 run supervisor terminal sbx-ctl logs bytes
-check a_terminal_gets_what_cannot_harm_it out_is $'a\\x00b\\x1b[31m\\xff\\x0d\nlast'
+check a_terminal_gets_escaped_control_characters out_is $'a\\x00b\\x1b[31m\\xff\\x0d\nlast'
 
 begin slow -- sh -c 'echo one; until [ -e go ]; do sleep 0.01; done; echo two; echo three >&2'
 sbx-ctl logs --follow slow >followed &
 follower=$!
 until_true grep -q one followed
-check what_is_there_is_shown_at_once test "$(cat followed)" = one
+check follow_shows_existing_lines_at_once test "$(cat followed)" = one
 touch go
 wait "$follower"
 check following_ends_with_the_sandbox test $? -eq 0
 check nothing_is_lost_at_the_end test "$(cat followed)" = $'one\ntwo\nthree'
 run sbx-ctl logs -f slow
-check following_what_has_ended_shows_all_of_it out_is $'one\ntwo\nthree'
+check following_an_ended_sandbox_shows_its_whole_log out_is $'one\ntwo\nthree'
 
 begin killed -- sh -c 'echo up; exec sleep 1000'
 sbx-ctl logs -f killed >killed.log &
@@ -38,8 +38,8 @@ check a_line_without_an_end_is_shown_too test "${#out}" -eq 3000000
 supervisor --id own -- sleep 1000 &
 until_running own
 run sbx-ctl logs own
-check what_others_have_started_has_no_log has_status 1
+check a_sandbox_of_another_starter_has_no_log has_status 1
 check where_its_output_is_is_said err_has 'stdout'
 run sbx-ctl logs nobody
-check nobody_has_no_log has_status 1
+check an_unknown_sandbox_has_no_log has_status 1
 finish

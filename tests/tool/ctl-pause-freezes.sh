@@ -43,6 +43,6 @@ rmdir "$mount/other-$$"
 mkdir "$cgroup/below"
 orphan a
 run sbx-ctl gc
-check gc_kills_what_is_in_the_cgroup out_has 'a: killed its processes'
+check gc_kills_the_processes_of_the_cgroup out_has 'a: killed its processes'
 check gc_removes_the_cgroup_and_those_below test ! -e "$cgroup"
 finish

@@ -31,18 +31,18 @@ grown() { [ "$(stat -c %s grows)" != "$size" ]; }
 until_true grown
 check it_goes_on test "$(stat -c %s grows)" -gt "$size"
 run sbx-ctl resume a
-check what_goes_on_cannot_be_resumed has_status 1
+check a_running_sandbox_cannot_be_resumed has_status 1
 run sbx-ctl list
 check it_is_shown_as_running out_has ' running '
 
 rm go
 sbx-ctl stop a
 run sbx-ctl pause a
-check what_has_ended_cannot_be_held has_status 1
+check an_ended_sandbox_cannot_be_paused has_status 1
 check that_it_has_ended_is_said err_has 'it has ended'
 sbx-ctl create --id b -- true >/dev/null
 run sbx-ctl pause b
-check what_waits_cannot_be_held has_status 1
+check a_waiting_sandbox_cannot_be_paused has_status 1
 
 # An entry with the PID of another process, or of a later process with that PID.
 begin c -- sleep 1000

@@ -16,10 +16,10 @@ begin other --time 5s -- sleep 1000
 run sbx-ctl wait other
 check the_limit_ends_the_other has_status 124
 run sbx-ctl ping paused
-check the_limit_does_not_end_what_is_paused out_is 'paused: is paused'
+check the_time_limit_does_not_end_a_paused_sandbox out_is 'paused: is paused'
 run sbx-ctl resume paused
 check it_can_be_resumed_after_its_limit has_status 0
 check it_goes_on running paused
 run sbx-ctl wait paused
-check what_was_left_of_the_limit_ends_it has_status 124
+check the_rest_of_the_time_limit_ends_it has_status 124
 finish

@@ -37,7 +37,7 @@ check pid_1_is_gone is_dead "$init"
 run sbx-ctl wait a
 check it_ended_by_the_signal has_status 143
 run sbx-ctl logs a
-check what_it_wrote_is_in_its_log out_has said
+check the_log_has_the_commands_output out_has said
 run sbx-ctl remove a
 check nothing_is_left_in_the_registry test -z "$(ls -A "$sandboxes")"
 
@@ -69,7 +69,7 @@ if [ "$(member d may_exec)" = true ]; then
 	check a_program_that_is_not_there_is_127 has_status 127
 	check a_program_that_is_not_there_is_told err_has "cannot execute '/nonexistent'"
 	run sbx-ctl exec d -- /etc/passwd
-	check what_is_no_program_is_126 has_status 126
+	check a_file_that_is_not_a_program_is_126 has_status 126
 fi
 sbx-ctl pause d >/dev/null
 run timeout 100 sbx-ctl remove --force d
@@ -85,7 +85,7 @@ check with_the_supervisor_pid_1_goes is_dead "$init"
 run sbx-ctl gc
 check gc_succeeds has_status 0
 check gc_leaves_no_cgroup test ! -e "$cgroup"
-check gc_keeps_what_was_created state_is k DESTROYED
+check gc_keeps_a_created_sandbox state_is k DESTROYED
 sbx-ctl remove k status
 check after_all_of_it_nothing_is_left test -z "$(ls -A "$sandboxes")"
 finish

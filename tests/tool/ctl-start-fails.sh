@@ -6,8 +6,8 @@ fake
 sbx-ctl create --id a --fails -- true >/dev/null
 run sbx-ctl start a
 check a_sandbox_that_cannot_be_built_is_told has_status 125
-check what_sbx_spawn_said_is_shown err_has 'sbx-spawn: cannot build it'
-check what_it_said_cannot_paint_the_terminal err_has '\x1b[31mit is a test'
+check start_prints_the_error_of_sbx_spawn err_has 'sbx-spawn: cannot build it'
+check escape_sequences_in_the_error_are_escaped err_has '\x1b[31mit is a test'
 check its_status_is_told err_has 'ended with 125 before the command ran'
 check it_has_ended state_is a DESTROYED
 run sbx-ctl wait a
@@ -26,7 +26,7 @@ check it_still_waits state_is b CREATING
 printf '%s\n' '#!/bin/sh' '[ "$1" = --print-plan ] && echo "{}" && exit' 'echo died >&2' 'exit 3' >"$work/bin/sbx-spawn"
 run sbx-ctl start b
 check one_that_dies_before_it_begins_is_told err_has 'ended with 3 before the command ran'
-check what_it_said_before_is_shown err_has died
+check start_prints_earlier_output_of_sbx_spawn err_has died
 check it_waits_even_then state_is b CREATING
 mv "$work/bin/kept" "$work/bin/sbx-spawn"
 
@@ -51,18 +51,18 @@ mkdir gone
 (cd gone && sbx-ctl create --id g -- true >/dev/null)
 rmdir gone
 run sbx-ctl start g
-check without_its_folder_it_cannot_be_started has_status 125
-check that_its_folder_is_gone_is_said err_has "'$work/gone', does not exist any more"
-check what_to_do_about_it_is_said err_has 'fix: create that directory again'
+check without_its_working_directory_a_sandbox_cannot_start has_status 125
+check the_error_names_the_removed_working_directory err_has "'$work/gone', does not exist any more"
+check the_error_about_it_shows_the_fix err_has 'fix: create that directory again'
 check it_can_be_started_later state_is g CREATING
 mkdir gone
 run sbx-ctl start g
-check with_its_folder_it_starts has_status 0
+check with_its_working_directory_a_sandbox_starts has_status 0
 
 run sbx-ctl start nobody
-check nobody_cannot_be_started has_status 1
+check an_unknown_sandbox_cannot_be_started has_status 1
 mkdir "$sandboxes/bare"
 run sbx-ctl start bare
-check what_was_not_created_cannot_be_started has_status 1
+check an_entry_without_a_command_cannot_be_started has_status 1
 check how_to_create_is_said err_has 'sbx-ctl create'
 finish

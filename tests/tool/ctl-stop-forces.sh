@@ -17,7 +17,7 @@ pid=$(member stuck init) supervisor=$(member stuck supervisor)
 run timeout 60 sbx-ctl stop --time 0s stuck
 check a_supervisor_that_is_stuck_is_killed has_status 0
 check the_supervisor_is_gone is_dead "$supervisor"
-check so_is_what_it_ran is_dead "$pid"
+check the_command_of_a_killed_supervisor_is_dead is_dead "$pid"
 check its_end_is_written_down_for_it state_is stuck DESTROYED
 run sbx-ctl wait stuck
 check a_killed_one_has_the_status_of_a_kill has_status 137
@@ -36,12 +36,12 @@ begin a -- sleep 1000
 run sbx-ctl kill a
 check a_kill_ends_it_at_once state_is a DESTROYED
 run sbx-ctl kill a
-check what_has_ended_need_not_be_killed has_status 0
+check killing_an_ended_sandbox_succeeds has_status 0
 
 begin held -- sleep 1000
 sbx-ctl pause held >/dev/null
 run timeout 60 sbx-ctl stop held
-check what_is_held_can_be_stopped state_is held DESTROYED
+check a_paused_sandbox_can_be_stopped state_is held DESTROYED
 run sbx-ctl wait held
 check it_has_heard_the_signal has_status 143
 
@@ -49,9 +49,9 @@ check it_has_heard_the_signal has_status 143
 begin taken -- sleep 1000
 orphan taken
 run supervisor lock "$sandboxes/taken" sbx-ctl remove --force taken
-check what_another_process_cleans_up_is_not_removed has_status 1
+check remove_refuses_while_another_process_cleans_up has_status 1
 check it_is_not_said_to_have_a_supervisor err_has 'another process is cleaning up after it'
-check stopping_what_has_ended_is_not_proposed err_lacks 'sbx-ctl stop'
+check the_error_does_not_propose_to_stop_an_ended_sandbox err_lacks 'sbx-ctl stop'
 run sbx-ctl remove --force taken
 check afterwards_it_can_be_removed has_status 0
 check nothing_is_said_of_it out_is ''
@@ -61,5 +61,5 @@ check a_time_without_a_unit_is_refused has_status 2
 run sbx-ctl kill --signal STOP held
 check a_signal_that_cannot_be_passed_on_is_refused has_status 2
 run sbx-ctl kill nobody
-check nobody_cannot_be_killed has_status 1
+check an_unknown_sandbox_cannot_be_killed has_status 1
 finish

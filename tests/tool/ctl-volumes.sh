@@ -5,7 +5,7 @@ fake
 
 run sbx-ctl volume create build
 check creating_prints_where_it_is out_is "$volumes/build"
-check it_is_a_folder_for_us_alone test "$(stat -c %a "$volumes/build")" = 700
+check a_volume_is_a_directory_with_mode_700 test "$(stat -c %a "$volumes/build")" = 700
 check so_are_all_of_them test "$(stat -c %a "$volumes")" = 700
 run sbx-ctl volume create build
 check a_volume_is_never_used_twice has_status 1
@@ -20,11 +20,11 @@ check a_filled_one_is_told_from_an_empty_one test "$(printf '%s\n' "$out" | awk 
 build filled
 json empty'
 run sbx-ctl volume remove build json
-check removing_takes_whatever_is_in_it ends_with 0
+check removing_deletes_the_volumes_contents ends_with 0
 check nothing_is_left_of_them test -z "$(ls -A "$volumes")"
-check what_links_in_it_point_to_is_still_there test -d /usr
+check removing_does_not_follow_symbolic_links test -d /usr
 run sbx-ctl volume remove build
-check what_is_gone_cannot_be_removed has_status 1
+check a_removed_volume_cannot_be_removed_again has_status 1
 
 sbx-ctl volume create used >/dev/null
 begin a --write-out "$volumes/used" -- sleep 1000
@@ -32,11 +32,11 @@ run sbx-ctl volume remove used
 check one_that_is_written_to_is_not_removed has_status 1
 check it_is_still_there test -d "$volumes/used"
 run sbx-ctl volume list
-check who_writes_there_is_told out_has 'used by a'
+check the_list_names_the_sandbox_that_uses_a_volume out_has 'used by a'
 mkdir "$volumes/.used.sbx-work-1" "$volumes/.free.sbx-work-1" "$volumes/.free.sbx-work-2"
 touch -d '1 hour ago' "$volumes/.used.sbx-work-1" "$volumes/.free.sbx-work-1"
 run sbx-ctl gc
-check gc_takes_old_work_folders_that_nobody_uses out_is '.free.sbx-work-1: removed the rest of a volume'
+check gc_removes_old_unused_work_directories out_is '.free.sbx-work-1: removed the rest of a volume'
 check gc_leaves_those_in_use test -d "$volumes/.used.sbx-work-1"
 check gc_leaves_those_that_have_just_been_made test -d "$volumes/.free.sbx-work-2"
 sbx-ctl stop a
@@ -67,7 +67,7 @@ for name in .. . a/b .hidden '' ../../x; do
 	run sbx-ctl volume remove "$name"
 	check "nothing_is_removed_as_$(printf %s "$name" | tr -c 'a-z' _)" has_status 1
 done
-check the_folder_itself_is_untouched test -d "$volumes/kept"
+check the_volume_itself_is_unchanged test -d "$volumes/kept"
 run sbx-ctl volume crate x
 check a_mistyped_word_is_understood err_has "did you mean 'sbx-ctl volume create'?"
 check a_mistyped_word_is_wrong_usage has_status 2

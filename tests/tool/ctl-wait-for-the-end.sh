@@ -28,7 +28,7 @@ touch on
 run sbx-ctl wait slow
 check and_then_comes_back has_status 0
 run sbx-ctl list
-check what_was_waited_for_has_ended out_has 'slow       exit 0'
+check wait_returns_after_the_sandbox_has_ended out_has 'slow       exit 0'
 
 begin b -- sleep 1000
 orphan b
@@ -36,7 +36,7 @@ run sbx-ctl wait b
 check a_killed_supervisor_has_no_status has_status 125
 check that_it_was_killed_is_told err_has 'its supervisor was killed'
 run sbx-ctl wait nobody
-check nobody_is_waited_for_in_vain has_status 125
+check wait_refuses_an_unknown_sandbox has_status 125
 
 # A supervisor that writes no status: newer kernels report it through the pidfd.
 supervisor --id own -- sh -c 'until [ -e stop ]; do sleep 0.01; done; exit 9' &

@@ -24,7 +24,7 @@ for ((i = 0; i < 600; i++)); do # the command has started, but may not have writ
 	[ -z "$out" ] || break
 	sleep 0.1
 done
-check its_command_has_the_umask_of_who_started_it out_is 0777
+check the_command_has_the_starters_umask out_is 0777
 run ctl inspect a
 check it_can_be_looked_at out_has '"state":"RUNNING"'
 run masked sbx-ctl remove --force --time 0s a
@@ -34,7 +34,7 @@ check it_can_be_removed has_status 0
 as user mkdir -m 0 "$registry/closed"
 ctl create --id b -- true >/dev/null
 run ctl list
-check the_list_goes_on_behind_a_folder_that_is_closed test "$status" -eq 0 -a "${out#*created}" != "$out"
+check the_list_continues_after_a_closed_directory test "$status" -eq 0 -a "${out#*created}" != "$out"
 check the_closed_one_is_a_warning err_has "warning: cannot open the sandbox 'closed'"
 run ctl --json list
 check as_json_it_is_one_too err_has '{"level":"warn"'
@@ -42,7 +42,7 @@ run ctl gc
 check gc_goes_on_behind_it has_status 0
 check gc_warns_of_it err_has "warning: cannot take the sandbox 'closed'"
 run ctl inspect closed
-check what_is_asked_for_by_name_is_an_error has_status 1
+check a_closed_directory_named_by_its_id_is_an_error has_status 1
 check how_to_open_it_is_said err_has "chmod 700 'closed'"
 as user chmod 700 "$registry/closed"
 run ctl gc

@@ -24,6 +24,6 @@ debug_spawn() { places; (cd "$project" && as "$who" env SBX_DEBUG='*' sbx-spawn 
 run debug_spawn --env SECRET=hidden-value -- true
 check the_command_runs has_status 0
 check the_plan_is_logged_line_by_line test "$(grep -c '^sbx-spawn: ' "$work/err")" -gt 10
-check it_names_what_is_mounted err_has "$project"
+check the_log_names_the_mounted_directory err_has "$project"
 check no_value_of_a_variable_is_logged test "$(grep -c hidden-value "$work/err")" -eq 0
 finish

@@ -35,7 +35,7 @@ check a_step_that_counts_nothing_fails_it has_status 1
 check a_step_that_counts_nothing_is_counted test "$last" = '6 passed, 1 failed, 3 skipped'
 
 ci test
-check what_has_failed_is_said_again test "$(grep -c 'failed: unit/clock: is_late' <<<"$out")" -eq 2
+check failures_are_repeated_at_the_end test "$(grep -c 'failed: unit/clock: is_late' <<<"$out")" -eq 2
 check it_is_said_at_the_end test "$(tail -n 3 <<<"$out" | head -n 1)" = 'failed: unit/clock: is_late'
 check so_is_the_step test "$(tail -n 2 <<<"$out" | head -n 1)" = 'failed: test'
 

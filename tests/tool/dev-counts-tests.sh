@@ -53,11 +53,11 @@ END
 meson setup "$work/targets" "$work" >"$work/setup.log" 2>&1 || cat "$work/setup.log"
 targets() { run python3 -B "$work/tests/run.py" "$work/targets" --targets "$@"; }
 targets gamma
-check a_unit_test_needs_what_it_names_alone out_is exe
+check a_unit_test_needs_only_its_own_targets out_is exe
 targets beta
 check a_script_may_start_anything_but_unit_tests out_is "$(printf 'one\ntwo')"
 targets beta gamma
-check two_tests_need_what_either_needs out_is "$(printf 'exe\none\ntwo')"
+check two_tests_need_the_targets_of_both out_is "$(printf 'exe\none\ntwo')"
 check nothing_is_run_for_targets test ! -e "$work/targets/meson-logs/testlog.json"
 
 dev_test -- gamma
@@ -90,5 +90,5 @@ printf '%s\n' '. "$SBX_SOURCE/tests/tool/tap.sh"' 'run echo what it printed' 'ch
 	finish >"$work/tests/alpha.sh"
 dev_test -- --suite=unit
 check a_failure_is_said_at_the_end out_has 'failed: unit/alpha: alpha_is_true'
-check and_what_it_remarked out_has 'failed:   # out: what it printed'
+check the_report_has_the_failed_checks_remarks out_has 'failed:   # out: what it printed'
 finish

@@ -27,13 +27,13 @@ check an_unknown_set_installs_nothing test ! -e "$work/installed"
 dev install-deps lint
 check a_known_set_is_a_success has_status 0
 check a_known_set_is_looked_up asked clang-tidy
-check what_is_there_is_not_installed test ! -e "$work/installed"
+check present_packages_are_not_installed test ! -e "$work/installed"
 
 stub "$work/bin/dpkg-query" 'shift 3' 'printf "installed %s\n" "$@" | grep -v clang-tidy'
 [ "$(id -u)" -eq 0 ] || stub "$work/bin/sudo" 'exec "$@"'
 dev install-deps lint
-check what_is_missing_is_installed grep -Eq '^-q install .* clang-tidy$' "$work/installed"
-check what_is_missing_is_said err_has 'installing clang-tidy'
+check missing_packages_are_installed grep -Eq '^-q install .* clang-tidy$' "$work/installed"
+check missing_packages_are_named err_has 'installing clang-tidy'
 stub "$work/bin/dpkg-query" 'shift 3' "printf '%s\n' \"\$@\" >>'$work/asked'" 'printf "installed %s\n" "$@"'
 
 dev bench --json 'two words'

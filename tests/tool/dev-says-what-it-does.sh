@@ -40,9 +40,9 @@ dev build
 check build_builds_all asked_is "--quiet -C $work/build"
 dev_on_a_terminal run -- true
 check on_a_terminal_it_says_that_it_configures out_has "dev: configuring $work/build"
-check on_a_terminal_it_counts_what_is_built out_has 'dev: building 7/9'
+check on_a_terminal_dev_counts_built_targets out_has 'dev: building 7/9'
 check on_a_terminal_the_names_of_files_are_not_shown lacks 'Compiling a.c'
-check what_meson_prints_is_not_shown lacks 'Compiler for C'
+check the_output_of_meson_is_not_shown lacks 'Compiler for C'
 check the_progress_is_erased_before_the_command_begins out_has "$(printf '\r\033[Khello')"
 
 ninja_ends_with 3

@@ -48,7 +48,7 @@ for page in "$SBX_SOURCE"/man/*.1.scd; do
 	for got in "$work"/blocks/*.got; do
 		block=${got%.got}
 		n_blocks=$((n_blocks + 1))
-		check "example_${block##*/}_of_${tool}_prints_what_the_page_says" same "$block"
+		check "example_${block##*/}_of_${tool}_prints_the_output_of_the_page" same "$block"
 	done
 done
 check the_pages_have_examples test "$n_blocks" -ge 3

@@ -34,5 +34,5 @@ check a_faster_run_is_said test "${out##*$'\n'}" = 'no regression'
 echo '{"name":7}' >baseline.jsonl
 run notice
 check a_broken_baseline_is_a_failure has_status 2
-check a_broken_baseline_is_judged_by_nobody out_is ''
+check a_broken_baseline_gets_no_verdict out_is ''
 finish

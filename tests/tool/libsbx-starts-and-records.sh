@@ -27,7 +27,7 @@ before=$(wc -l <"$spool")
 run in_project record tool_execute '{"event":"sandbox_created"}'
 check a_second_event_is_refused has_status 99
 check a_second_event_is_told err_has 'a member has a name that the library writes itself'
-check what_is_refused_is_not_written test "$(wc -l <"$spool")" = "$before"
+check a_refused_record_is_not_written test "$(wc -l <"$spool")" = "$before"
 run as "$who" sbx-audit setup
 check a_log_is_made has_status 0
 run as "$who" sbx-audit --json query --event tool_execute

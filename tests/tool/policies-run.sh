@@ -102,7 +102,7 @@ others() {
 		check "${policy//-/_}_runs_a_shell_that_reads" says a,b
 	done
 	run under anti-escape --read /usr --read /lib --read /lib64 -- true
-	check anti_escape_over_what_is_allowed_runs_a_program has_status 0
+	check anti_escape_with_allowed_paths_runs_a_program has_status 0
 	run under exec-policy -- cat input/a.csv
 	check exec_policy_runs_a_program_that_it_names says a,b
 	run under exec-policy -- sh -c true

@@ -8,7 +8,7 @@ for requests in *.yaml; do
 	policy=$SBX_SOURCE/policies/$requests
 
 	run sbx-policy test "$policy"
-	check "${stem}_does_what_its_examples_say" has_status 0
+	check "${stem}_agrees_with_its_examples" has_status 0
 	check "${stem}_has_examples" test "$(grep -c '^ok ' "$work/out")" -ge 2
 
 	run sbx-policy test --coverage 100 "$requests"

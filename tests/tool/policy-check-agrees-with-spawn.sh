@@ -13,7 +13,7 @@ ports32=$(seq -s, 4001 4032)
 cases() {
 	cat <<END
 a_path	0	capabilities:| - $system
-a_folder_with_what_is_below_it	0	capabilities:| - $system| - {name: r, match: {op: fs.*, path_glob: src/**}, action: allow}
+a_directory_with_its_contents	0	capabilities:| - $system| - {name: r, match: {op: fs.*, path_glob: src/**}, action: allow}
 a_glob_that_excludes_paths	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path_glob: [src/**, '!src/a/']}, action: allow}
 a_glob	3	capabilities:| - $system| - {name: r, match: {op: fs.read, path_glob: '**/*.c'}, action: allow}
 a_name_anywhere	3	capabilities:| - $system| - {name: r, match: {op: fs.read, path_glob: Makefile}, action: deny}
@@ -50,19 +50,19 @@ a_mount_at_the_root	3	capabilities:| - $system|mounts: [{target: /, mode: tmpfs}
 a_mount_from_the_root	3	capabilities:| - $system|mounts: [{target: /mnt, source: /, mode: ro}]
 two_mounts_at_one_target	5	capabilities:| - $system|mounts:| - {target: /mnt, source: /usr, mode: ro}| - {target: /mnt, source: /etc, mode: ro}
 a_mount_of_another_directory	0	capabilities:| - $system|mounts: [{target: /mnt, source: /usr, mode: ro}]
-a_mount_of_what_is_denied	4	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /mnt}, action: deny}|mounts: [{target: /mnt, source: /usr, mode: ro}]
+a_mount_on_a_denied_target	4	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /mnt}, action: deny}|mounts: [{target: /mnt, source: /usr, mode: ro}]
 a_mount_of_which_a_part_is_denied	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /mnt/bin}, action: deny}|mounts: [{target: /mnt, source: /usr, mode: ro}]
-a_mount_whose_source_is_denied	4	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /usr}, action: deny}|mounts: [{target: /mnt, source: /usr, mode: ro}]
-a_tmpfs_whose_content_is_denied	4	capabilities:| - $system| - {name: r, match: {op: fs.read, path_glob: /mnt/**}, action: deny}|mounts: [{target: /mnt, mode: tmpfs}]
-a_mount_below_what_is_denied	5	capabilities:| - $system| - {name: r, match: {op: fs.list, path: /mnt}, action: deny}|mounts:| - {target: /mnt/a, mode: tmpfs}
-a_read_only_mount_of_what_must_not_be_written	0	capabilities:| - $system| - {name: r, match: {op: fs.write, path: /mnt}, action: deny}|mounts: [{target: /mnt, source: /usr, mode: ro}]
+a_mount_with_a_denied_source	4	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /usr}, action: deny}|mounts: [{target: /mnt, source: /usr, mode: ro}]
+a_tmpfs_with_denied_contents	4	capabilities:| - $system| - {name: r, match: {op: fs.read, path_glob: /mnt/**}, action: deny}|mounts: [{target: /mnt, mode: tmpfs}]
+a_mount_below_a_denied_directory	5	capabilities:| - $system| - {name: r, match: {op: fs.list, path: /mnt}, action: deny}|mounts:| - {target: /mnt/a, mode: tmpfs}
+a_read_only_mount_on_a_write_protected_target	0	capabilities:| - $system| - {name: r, match: {op: fs.write, path: /mnt}, action: deny}|mounts: [{target: /mnt, source: /usr, mode: ro}]
 a_tmpfs_that_must_not_be_written	4	capabilities:| - $system| - {name: r, match: {op: fs.write, path: /mnt, caller: me}, action: deny}|mounts: [{target: /mnt, mode: tmpfs}]
 a_mount_of_which_a_source_is_denied	4	capabilities:| - $system| - {name: r, match: {op: fs.read, path: ./src}, action: deny}|mounts: [{target: ./src, mode: rw}]
 a_mount_that_an_exception_takes_out	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /mnt}, action: deny, except: [{path: /mnt/a}]}|mounts: [{target: /mnt/a, mode: tmpfs}]
-a_mask_of_what_is_denied	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /usr/share}, action: deny}|mounts: [{target: /usr/share, mode: mask}]
+a_mask_on_a_denied_target	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /usr/share}, action: deny}|mounts: [{target: /usr/share, mode: mask}]
 a_mount_in_proc_self	3	capabilities:| - $system|mounts: [{target: /proc/self/environ, mode: mask}]
 a_denial_of_proc_self	3	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /proc/self/environ}, action: deny}
-a_denial_of_what_is_below_proc_self	3	capabilities:| - $system| - {name: r, match: {op: fs.*, path_glob: /proc/thread-self/**}, action: deny}
+a_denial_of_paths_below_proc_self	3	capabilities:| - $system| - {name: r, match: {op: fs.*, path_glob: /proc/thread-self/**}, action: deny}
 a_denial_of_proc_self_that_never_applies	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /proc/self/environ}, action: deny, except: [{op: fs.*}]}
 a_denial_of_proc	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /proc}, action: deny}
 a_denial_of_a_file_of_proc	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /proc/cpuinfo}, action: deny}
@@ -102,7 +102,7 @@ while IFS=$'\t' read -r case line text; do
 	check "spawn_agrees_with_check_on_$case" test "$((status != 0))" -eq "$((check_status == 4))"
 	if [ "$line" -gt 0 ]; then
 		check "spawn_names_the_line_of_$case" names_place "$line"
-		check "spawn_says_what_to_type_instead_of_$case" err_has 'fix: '
+		check "spawn_shows_the_fix_for_$case" err_has 'fix: '
 	fi
 done < <(cases)
 
@@ -124,7 +124,7 @@ printf ' - {name: d, match: {op: fs.*, path: ./src/a}, action: deny}\n' >>"$work
 run spawn --policy "$work/p.yaml" -- ls src
 check a_denied_name_stays_visible out_has a
 run spawn --policy "$work/p.yaml" -- ls src/a
-check what_it_stands_for_does_not test "$status" -ne 0
+check the_content_of_a_denied_name_is_hidden test "$status" -ne 0
 cd "$project" || exit 1
 run sbx-policy eval "$work/p.yaml" fs.exists src/a
 check eval_says_that_the_name_stays_visible out_has 'but: in a sandbox the name stays visible'
@@ -157,7 +157,7 @@ cd "$work" || exit 1
 # /proc/self refers to sbx-spawn when the planner looks at it.
 run spawn --deny /proc/self/environ -- true
 check a_denial_of_proc_self_says_why_it_cannot_be err_has "'/proc/self' means the process that reads it: here sbx-spawn"
-check a_denial_of_proc_self_says_what_to_name err_has "fix: name '/proc'"
+check the_refusal_of_proc_self_shows_the_fix err_has "fix: name '/proc'"
 
 # The sandbox has its own /proc, so that it does not matter that root's probe does not follow /proc/self.
 printf 'capabilities:\n - %s\n - {name: r, match: {op: fs.read, path: /proc/self/status}, action: allow}\n' "$system" >"$work/p.yaml"

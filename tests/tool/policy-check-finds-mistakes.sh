@@ -20,7 +20,7 @@ run sbx-policy check good.yaml
 check a_good_policy_ends_with_0 has_status 0
 check a_good_policy_says_nothing test -z "$out$err"
 run sbx-policy check -v good.yaml
-check verbose_counts_what_was_found err_is '1 file: 0 errors, 0 refused, 0 warnings'
+check verbose_counts_the_findings err_is '1 file: 0 errors, 0 refused, 0 warnings'
 
 run sbx-policy check bad.yaml good.yaml
 check mistakes_end_with_2 has_status 2

@@ -44,7 +44,7 @@ run sbx-policy eval -l p.yaml p.sbx fs.write src/a project=/srv/p
 check layers_are_not_added_to_it has_status 2
 run env HOME="$work" XDG_RUNTIME_DIR="$work" sbx-spawn -p p.sbx -- true
 check a_sandbox_is_not_made_from_it has_status 125
-check what_it_lacks_for_that_is_said err_has 'it contains the rules, but not the settings: mounts, limits'
+check spawn_names_the_settings_that_an_artefact_lacks err_has 'it contains the rules, but not the settings: mounts, limits'
 check the_file_to_name_is_said err_has 'fix: name the file that it was compiled from'
 
 run python3 -B "$SBX_SOURCE/tests/tool/ctl-supervisor.py" terminal sbx-policy compile p.yaml

@@ -30,11 +30,11 @@ run sbx-policy diff old.yaml old.yaml
 check no_difference_ends_with_0 has_status 0
 
 run sbx-policy diff old.yaml new.yaml --replay requests
-check what_was_allowed_and_is_not_is_breaking out_has '[BREAKING] allow -> deny'
-check what_was_denied_and_is_not_widens out_has '[WIDENS] deny -> allow'
-check what_was_no_yes_and_is_none_is_neither out_has '[OTHER] require_review -> deny'
+check a_change_from_allow_to_deny_is_breaking out_has '[BREAKING] allow -> deny'
+check a_change_from_deny_to_allow_widens out_has '[WIDENS] deny -> allow'
+check a_change_from_review_to_deny_is_neither out_has '[OTHER] require_review -> deny'
 check answers_that_stay_are_not_shown test "$(grep -c other/a "$work/out")" -eq 0
-check the_counts_include_what_could_not_be_replayed \
+check the_counts_include_unreadable_records \
 	out_has 'replayed 5: 4 changed, 2 breaking, 1 widening; 1 could not be replayed'
 check changes_are_grouped_by_rule test "$(grep -c "^rule 'src' (old.yaml:3) no longer decides" "$work/out")" -eq 1
 

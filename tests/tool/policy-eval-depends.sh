@@ -22,7 +22,7 @@ a_level	level	fs.read /a	- {name: r, match: {op: fs.read, path: /a}, action: all
 another_path	-	fs.read /b	- {name: r, match: {op: fs.read, path: /a, caller: me}, action: allow}
 an_exception	caller	fs.read /a	- {name: r, match: {op: fs.read, path: /a}, action: deny, except: [{caller: me}]}
 an_exception_with_a_path	mode	fs.read /a	- {name: r, match: {op: fs.read}, action: allow, except: [{path: /a, mode: debug}]}
-what_a_denial_outweighs	-	fs.read /a	- {name: d, match: {op: fs.read, path: /a}, action: deny}|- {name: r, match: {op: fs.read, path: /a, caller: me}, action: allow}
+an_allow_that_a_denial_overrides	-	fs.read /a	- {name: d, match: {op: fs.read, path: /a}, action: deny}|- {name: r, match: {op: fs.read, path: /a, caller: me}, action: allow}
 a_denial_that_outweighs	caller	fs.read /a	- {name: d, match: {op: fs.read, path: /a}, action: allow}|- {name: r, match: {op: fs.read, path: /a, caller: me}, action: deny}
 a_list_that_is_empty	-	fs.read /a	- {name: r, match: {op: fs.read, path: /a, caller: []}, action: deny}
 a_built_in_rule	mode	container.run	- {name: r, match: {op: fs.read, path: /a}, action: allow}
@@ -58,7 +58,7 @@ done < <(cases)
 
 printf 'capabilities:\n- {name: r, match: {op: fs.read, path: /a, mode: debug}, action: allow}\n' >p.yaml
 serve p.yaml
-check the_service_names_what_its_answer_depends_on test "$(ask '{"op":"fs.read","path":"/a"}' | of_json)" = mode
+check the_service_names_the_facts_its_answer_depends_on test "$(ask '{"op":"fs.read","path":"/a"}' | of_json)" = mode
 check the_service_names_nothing_that_was_said test "$(ask '{"op":"fs.read","path":"/a","mode":"strict"}' | of_json)" = -
 check the_service_ends stop
 finish

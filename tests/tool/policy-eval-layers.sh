@@ -32,7 +32,7 @@ check the_fix_goes_into_a_file_that_can out_has 'fix: add to user.yaml'
 run sbx-policy eval --project-file project.yaml user.yaml fs.read /home/me/mail/1
 check a_projects_file_can_deny has_status 1
 run sbx-policy eval --project-file project.yaml user.yaml fs.read /home/me/a
-check what_both_leave_alone_stays_allowed has_status 0
+check an_operation_that_neither_file_denies_stays_allowed has_status 0
 run sbx-policy eval -l nowhere.yaml user.yaml fs.read /home/me/a
 check a_missing_layer_is_no_empty_layer has_status 2
 finish

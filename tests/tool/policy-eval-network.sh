@@ -35,9 +35,9 @@ connect() {
 
 policy 'net: {mode: none}'
 evaluate "$work/p.yaml"
-check without_a_network_eval_denies_what_a_rule_allows has_status 1
+check without_a_network_eval_denies_an_allowed_host has_status 1
 check the_denial_names_the_mode_and_its_line out_has "rule 'net.mode' ($work/p.yaml:1) denies it: net.mode is none"
-check the_denial_says_what_to_change out_has "fix: change 'net.mode' ($work/p.yaml:1)"
+check the_denial_shows_the_fix out_has "fix: change 'net.mode' ($work/p.yaml:1)"
 run sbx-policy explain "$work/p.yaml" net.connect "127.0.0.1:$port"
 check explain_names_the_mode out_has "deny rule 'net.mode' ($work/p.yaml:1) applies and decides"
 check explain_says_why_the_rule_gives_a_command_nothing out_has 'in a sandbox: narrowed: net.mode is none'
@@ -93,7 +93,7 @@ evaluate "$work/p.json"
 check a_manifest_with_the_network_allows_it has_status 0
 run spawn --policy "$work/p.json" --print-plan -- true
 check a_manifest_with_the_network_shares_the_hosts out_has "network       the host's, nothing is filtered"
-check it_is_among_what_is_not_enforced out_has 'network isolation'
+check the_network_is_listed_as_not_enforced out_has 'network isolation'
 
 policy 'version: 1'
 evaluate "$work/p.yaml"
@@ -101,9 +101,9 @@ check without_a_mode_the_rules_answer has_status 0
 connect
 check without_a_mode_nothing_runs_without_its_proxy has_status 125
 check the_first_rule_that_needs_it_is_named err_has "p.yaml:4: rule 'web' needs sbx-proxy"
-check what_to_type_instead_is_said err_has "net: {mode: none}"
+check the_refusal_shows_the_replacement err_has "net: {mode: none}"
 run spawn -q --net none --policy "$work/p.yaml" -- true
-check what_is_typed_goes_before_the_rules has_status 0
+check an_option_overrides_the_rules has_status 0
 
 # A network mode is not a rule of the file, so no test has to cover it.
 policy 'net: {mode: none}'

@@ -22,7 +22,7 @@ END
 run sbx-policy explain p.yaml fs.write doc/a project=/srv/p tag=human
 check a_denial_ends_with_1 has_status 1
 check a_glob_says_where_it_is_anchored out_has "its path_glob 'src/**' does not match 'doc/a': it is anchored at the project /srv/p"
-check a_tag_says_what_the_caller_has out_has "its caller_tag 'bot' does not match: the caller has 'human'"
+check the_explanation_shows_the_callers_tag out_has "its caller_tag 'bot' does not match: the caller has 'human'"
 check another_operation_is_named out_has 'it is not about fs.write but about fs.read'
 check yaml_to_paste_is_shown out_has 'match: { syscall: fs.write, path: "./doc/a" }'
 

@@ -32,9 +32,9 @@ patiently() {
 	while out_has 'took longer than' && [ $((tries += 1)) -lt 300 ]; do run "$@"; done
 }
 patiently sbx-policy eval p.yaml fs.read /srv/good
-check what_an_extension_passes_on_is_for_the_rules has_status 0
+check the_rules_decide_if_an_extension_passes has_status 0
 patiently sbx-policy eval p.yaml fs.read /srv/bad
-check what_an_extension_denies_is_denied has_status 1
+check the_denial_of_an_extension_is_final has_status 1
 check the_extension_is_named out_has "why: extension 'names' denies it: bad name"
 run sbx-policy eval gone.yaml fs.read /srv/good
 check a_program_that_is_missing_denies has_status 1

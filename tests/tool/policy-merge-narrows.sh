@@ -23,7 +23,7 @@ check two_files_become_one has_status 0
 check the_origins_are_named out_has '# from system.yaml, sha256 '
 cp "$work/out" merged.yaml
 run sbx-policy check merged.yaml
-check what_comes_out_can_be_loaded has_status 0
+check the_merged_policy_can_be_loaded has_status 0
 run sbx-policy eval merged.yaml fs.read /home/me/.ssh/id
 check the_denial_of_one_holds has_status 1
 run sbx-policy eval merged.yaml fs.read /home/me/a
@@ -42,9 +42,9 @@ capabilities:
 END
 for verb in merge print; do
 	run sbx-policy "$verb" user.yaml --project-file project.yaml
-	check "what_only_narrows_cannot_be_part_of_one_file: $verb" has_status 2
+	check "a_narrowing_file_cannot_be_merged_into_one_file: $verb" has_status 2
 	check "its_rule_is_named: $verb" err_has "project.yaml:3:5: rule 'own'"
-	check "and_what_to_do_instead: $verb" err_has 'eval --project-file=project.yaml'
+	check "the_refusal_shows_the_fix: $verb" err_has 'eval --project-file=project.yaml'
 	check "no_part_of_it_is_printed: $verb" out_is ''
 done
 sed -i s/allow/deny/ project.yaml

@@ -33,5 +33,5 @@ run sbx-policy print p.yaml
 check escapes_are_those_of_yaml out_has '"/srv/a\u202Eb\u200Bc\xADd\u3164e\U000E0041f\uFE0Fg\xA0h"'
 cp "$work/out" again.yaml
 run sbx-policy diff p.yaml again.yaml
-check what_is_printed_means_the_same has_status 0
+check the_printed_policy_decides_the_same has_status 0
 finish

@@ -8,7 +8,7 @@ serve p.yaml
 cp b p.yaml
 check writing_the_file_changes_nothing answers allow "$src"
 run ask '{"do":"reload"}'
-check a_reload_that_is_asked_for_says_what_it_did out_has '"changed":true'
+check a_requested_reload_reports_its_result out_has '"changed":true'
 check then_the_new_policy_is_in_force answers allow "$doc"
 
 cp a p.yaml

@@ -13,7 +13,7 @@ t=$out
 run token check "$t" fs.write /srv/p/src/a --pid $$
 check check_says_that_it_is_valid out_is valid
 run token check "$t" fs.write /srv/p/doc/a --pid $$
-check check_says_what_is_wrong out_is wrong_argument
+check check_names_the_mismatch out_is wrong_argument
 check and_ends_with_1 has_status 1
 run token check "$t" fs.write /srv/p/src/a --pid 1
 check a_token_is_of_one_process out_is wrong_process

@@ -21,7 +21,7 @@ check the_process_must_be_there err_has 'no such process'
 run token issue fs.write --pid $$ --glob 'src/**'
 check a_relative_glob_needs_a_project err_has 'project'
 run token issue fs.write --pid $$ --glob '/srv/p/secret/x'
-check what_a_rule_denies_cannot_be_had err_has 'the policy denies'
+check a_token_for_a_denied_operation_is_refused err_has 'the policy denies'
 check that_is_a_no has_status 1
 run token issue fs.write --pid $$ --uses 0
 check no_use_at_all_is_no_default err_has 'it could never be used'

@@ -13,7 +13,7 @@ check a_mistyped_verb_names_the_one_that_was_meant err_has "did you mean 'sbx-po
 run sbx-policy
 check no_verb_ends_with_2 has_status 2
 run sbx-policy eval
-check a_missing_file_says_what_to_write err_has 'fix: write: sbx-policy eval FILE'
+check the_error_about_a_missing_file_shows_the_fix err_has 'fix: write: sbx-policy eval FILE'
 run sbx-policy diff one.yaml
 check one_file_is_too_few_for_diff has_status 2
 run sbx-policy print one.yaml two.yaml

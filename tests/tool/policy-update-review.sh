@@ -18,7 +18,7 @@ run alone/sbx-policy update p.yaml --from b --json </dev/null
 check json_says_that_nothing_was_tried out_has '"change":"counts","tried":false'
 run update b
 check without_a_person_it_needs_a_review has_status 3
-check what_would_change_was_shown out_has "rule 'doc'"
+check update_shows_the_changed_rules out_has "rule 'doc'"
 run update b --yes
 check yes_alone_approves_nothing has_status 2
 run update b --yes --expect-digest "$(digest a)"
@@ -28,7 +28,7 @@ check and_nothing_lies_beside_it test ! -e p.yaml.previous -a ! -e p.yaml.meta.j
 check and_no_record_says_so sh -c '! grep -q policy_update records'
 
 run update b --yes --expect-digest "$(digest b)"
-check the_digest_of_what_was_seen_approves has_status 0
+check the_digest_of_the_reviewed_policy_approves has_status 0
 check then_it_is_in_force in_force b
 check the_old_one_is_kept cmp -s p.yaml.previous a
 check the_metadata_names_both_digests grep -q "\"digest\":\"$(digest b)\",\"previous\":\"$(digest a)\",\"source\":\"apply\"" p.yaml.meta.json
@@ -53,15 +53,15 @@ check a_broken_policy_is_bad_input has_status 2
 check its_place_is_said err_has 'bad:1:'
 run sbx-policy compile a -o compiled
 run update compiled --yes --expect-digest "$(digest compiled)"
-check nobody_can_review_a_compiled_one has_status 2
+check update_refuses_a_compiled_policy has_status 2
 run update missing
 check a_missing_file_is_bad_input has_status 2
 run sbx-policy update p.yaml
 check the_new_file_must_be_named err_has '--from=NEW'
 run sbx-policy update p.yaml --from a --yes --expect-digest "$(digest a)" --audit-fd 9 9>/dev/full
-check what_cannot_be_recorded_does_not_happen in_force b
+check update_without_a_record_is_refused in_force b
 run sbx-policy update p.yaml --from a --yes --expect-digest "$(digest a)" --audit-fd 0 0>/dev/full
-check what_cannot_be_recorded_on_fd_0_does_not_either in_force b
+check update_without_a_record_on_fd_0_is_refused in_force b
 
 mkdir real
 cp a real/policy
@@ -70,7 +70,7 @@ rm -f p.yaml.*
 run update b --yes --expect-digest "$(digest b)"
 check a_link_leads_to_the_policy_that_is_replaced cmp -s real/policy b
 check and_the_link_stays_one test -L p.yaml
-check what_is_kept_lies_beside_the_policy test -e real/policy.previous -a -e real/policy.meta.json -a ! -e p.yaml.previous
+check the_previous_policy_is_kept_beside_the_links_target test -e real/policy.previous -a -e real/policy.meta.json -a ! -e p.yaml.previous
 ln -sf nowhere p.yaml
 run update b --yes --expect-digest "$(digest b)"
 check a_link_to_nothing_is_bad_input has_status 2

@@ -41,9 +41,9 @@ export VISUAL="sed -i -e s/allow/dney/ -e s/dney.*dney/deny/"
 run typed no edit p.yaml
 check a_mistake_is_shown out_has "cannot be 'dney'"
 check and_one_may_go_on out_has 'Edit it again?'
-check who_does_not_keeps_the_old_policy in_force a
+check declining_to_edit_again_keeps_the_old_policy in_force a
 draft=$(echo "$out" | sed -n "s/.*the draft is kept in '\(.*\)'.*/\1/p")
-check and_what_was_written grep -q dney "$draft"
+check the_rejected_draft_is_kept grep -q dney "$draft"
 
 cat >twice <<'END'
 #!/bin/sh
@@ -52,7 +52,7 @@ END
 chmod +x twice
 export VISUAL="$work/twice"
 run typed 'yes\nyes' edit p.yaml
-check who_goes_on_can_mend_it grep -q 'action: deny' p.yaml
+check editing_again_can_correct_the_mistake grep -q 'action: deny' p.yaml
 export VISUAL=false
 run typed yes edit p.yaml
 check an_editor_that_fails_changes_nothing out_has "the editor 'false' failed"

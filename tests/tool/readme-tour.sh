@@ -27,5 +27,5 @@ chmod 777 "$work"
 walk >"$work/walked" 2>&1
 sed -i "s,$SBX_SOURCE/policies/,/usr/share/sbx/policies/," "$work/walked"
 check the_tour_has_commands test "$(wc -l <"$work/commands")" -ge 8
-check the_tour_prints_what_stands_there diff "$work/expected" "$work/walked"
+check the_tour_prints_the_output_of_the_readme diff "$work/expected" "$work/walked"
 finish

@@ -45,6 +45,6 @@ run on_a_terminal sbx-spawn --polcy
 check the_users_file_counts_for_a_mistake_in_the_line is_plain
 echo 'color: sometimes' >"$work/config/sbx/config.yaml"
 run on_a_terminal SBX_COLOR=never sbx-spawn -- true
-check a_broken_file_does_not_hide_what_the_environment_says is_plain
+check the_environment_applies_despite_a_broken_file is_plain
 check a_broken_file_is_the_error out_has "'color' cannot be 'sometimes'"
 finish

@@ -83,7 +83,7 @@ for who in $starters; do
 		check "read_entry_shows_${file}_to_$who" reads "$file"
 		try / "$home" --write "$home" --read "$home/$file"
 		check "read_file_shows_${file}_to_$who" reads "$file"
-		[ "$entry" = .ssh ] && check "read_file_does_not_show_what_lies_beside_it_to_$who" reads_not .ssh/other
+		[ "$entry" = .ssh ] && check "read_of_a_file_does_not_show_its_neighbour_to_$who" reads_not .ssh/other
 		[ "$entry" = .ssh ] || check "read_file_does_not_show_.ssh/id_beside_${file}_to_$who" reads_not .ssh/id
 		[ -d "$home/$entry" ] || continue
 		# A directory in PATH is shown without an option, which names no credential.
@@ -109,7 +109,7 @@ for who in $starters; do
 	run start_in "$home" -- true
 	check "nothing_is_said_without_a_terminal_to_$who" err_is ''
 	run start_in "$home" -v -- true
-	check "one_line_says_what_is_not_shown_to_$who" test "$(grep -c 'not shown: ~/.aws' "$work/err")" -eq 1
+	check "one_line_names_the_hidden_credentials_to_$who" test "$(grep -c 'not shown: ~/.aws' "$work/err")" -eq 1
 	run start_in "$home" --print-plan -v -- true
 	check "the_plan_has_a_mask_for_$who" out_has "mask $home/.ssh directory  # credentials"
 	run as "$who" sbx-policy explain "$work/p.yaml" fs.read "$home/.ssh/id"

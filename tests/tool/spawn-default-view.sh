@@ -17,11 +17,11 @@ from_tmp() { places; (cd /tmp && as "$who" sbx-spawn "$@"); }
 
 for who in $starters; do
 	run spawn -- cat file
-	check "reads_the_working_folder_by_$who" out_is visible
+	check "reads_the_working_directory_by_$who" out_is visible
 	run spawn -- sh -c 'echo new >file || echo made >other'
 	check "writes_nothing_there_by_$who" test "$(cat "$project/file" "$project"/other 2>/dev/null)" = visible
 	run spawn -- cat "$work/elsewhere/file"
-	check "does_not_see_other_folders_by_$who" test "$status" -ne 0 -a "$status" -ne 125
+	check "does_not_see_other_directories_by_$who" test "$status" -ne 0 -a "$status" -ne 125
 	run spawn -- sh -c 'test -x /usr/bin/env && test -r /etc/passwd && /bin/sh -c true'
 	check "sees_the_system_by_$who" has_status 0
 	run spawn -- sh -c 'echo x >/usr/lib/sbx-test || echo x >/etc/sbx-test || echo x >/sbx-test'
@@ -29,13 +29,13 @@ for who in $starters; do
 	run spawn -- sh -c 'echo mine >/tmp/a && cat /tmp/a && ls -A /tmp'
 	check "has_a_tmp_of_its_own_by_$who" test "$out" = "$(printf 'mine\na')" -o "${out#mine}" != "$out"
 	run spawn -- sh -c "ls '$work'"
-	check "what_carries_the_folder_and_the_home_shows_nothing_else_by_$who" out_is "$(printf 'project\n%s' "$who")"
+	check "the_parent_of_directory_and_home_shows_nothing_else_by_$who" out_is "$(printf 'project\n%s' "$who")"
 	run from_tmp -- sh -c "pwd; ls '$seen' || echo absent; echo made >'$seen.made'"
 	check "a_start_in_tmp_is_one_in_a_private_tmp_by_$who" out_is $'/tmp\nabsent'
 	check "which_it_can_write_by_$who" has_status 0
 	check "and_the_hosts_stays_as_it_is_by_$who" test ! -e "$seen.made"
 	run spawn --read "$project" --write "$project" -- sh -c 'echo made >both && rm both'
-	check "two_options_about_one_folder_add_up_by_$who" has_status 0
+	check "two_options_about_one_directory_add_up_by_$who" has_status 0
 	run spawn -- env
 	check "secrets_do_not_pass_by_$who" test "${out#*SECRET_TOKEN}" = "$out"
 	check "path_passes_by_$who" out_has PATH=

@@ -12,7 +12,7 @@ for who in $starters; do
 	check "defaults_that_allow_files_open_the_project_to_$who" out_is one
 	check "and_nothing_fails_for_$who" has_status 0
 	run spawn --policy "$work/p.yaml" -- sh -c 'echo x >/etc/sbx-test || echo x >/usr/bin/sbx-ctl'
-	check "what_sbx_installs_is_not_written_by_$who" test "$status" -ne 0 -a "$status" -ne 125
+	check "installed_files_of_sbx_are_not_written_by_$who" test "$status" -ne 0 -a "$status" -ne 125
 
 	printf '%s\n' 'net: {mode: none}' 'capabilities:' '  - {name: all, match: {syscall: "*"}, action: allow}' >"$work/p.yaml"
 	run spawn --policy "$work/p.yaml" -- sh -c "$everything"

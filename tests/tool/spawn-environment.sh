@@ -16,13 +16,13 @@ for who in $starters; do
 	run spawn -- sh -c 'echo "$TOKEN$OTHER"'
 	check "nothing_passes_by_itself_by_$who" out_is ''
 	run spawn --env TOKEN -- sh -c 'echo "$TOKEN$OTHER"'
-	check "what_is_named_passes_by_$who" out_is from-outside
+	check "a_named_variable_passes_by_$who" out_is from-outside
 	run spawn --env TOKEN=given -- sh -c 'echo "$TOKEN"'
 	check "a_value_can_be_given_by_$who" out_is given
 	run spawn --env 1=x -- true
 	check "a_name_that_is_none_is_refused_by_$who" has_status 125
 	run spawn --env MISSING_HERE -- sh -c 'echo "${MISSING_HERE-unset}"'
-	check "what_is_not_set_stays_unset_by_$who" out_is unset
+	check "an_unset_variable_stays_unset_by_$who" out_is unset
 	run spawn --secret KEY="$work/secret" -- sh -c 'cat "$KEY"; stat -c %a "$KEY"; test "$KEY" != "'"$work"'/secret" && echo elsewhere'
 	check "a_secret_is_a_private_copy_by_$who" out_is "$(printf 's3cret\n400\nelsewhere')"
 	run spawn --secret KEY="$work/secret" -- sh -c 'echo x >>"$KEY" || echo y >"$KEY"'
@@ -37,7 +37,7 @@ for who in $starters; do
 	check "one_of_64_is_not_by_$who" has_status 0
 	for folder in /nonexistent /etc/passwd; do
 		run spawn --project "$folder" -- pwd
-		check "a_project_that_is_no_folder_is_refused_${folder##*/}_by_$who" test "$status" -eq 125 -a -z "$out"
+		check "a_project_that_is_not_a_directory_is_refused_${folder##*/}_by_$who" test "$status" -eq 125 -a -z "$out"
 		check "it_is_named_${folder##*/}_by_$who" err_has "'--project' cannot take '$folder'"
 	done
 	for mask in 0777 0027; do
@@ -51,13 +51,13 @@ for who in $starters; do
 	run spawn --deny . -- pwd
 	check "a_working_directory_that_is_hidden_is_refused_by_$who" has_status 125
 	check "the_refusal_names_the_option_by_$who" err_has 'it is the working directory, and --deny hides it'
-	check "the_refusal_names_what_to_type_by_$who" err_has 'fix: name another directory by --cwd'
+	check "the_refusal_shows_the_fix_by_$who" err_has 'fix: name another directory by --cwd'
 	run spawn --deny . --cwd / -- pwd
 	check "another_can_be_named_by_$who" test "$status$out" = 0/
 	run spawn --cwd /nonexistent -- pwd
-	check "a_folder_that_it_cannot_see_is_an_error_by_$who" has_status 125
+	check "a_hidden_working_directory_is_an_error_by_$who" has_status 125
 	run spawn -- pwd
-	check "starts_in_the_working_folder_by_$who" out_is "$project"
+	check "starts_in_the_working_directory_by_$who" out_is "$project"
 	echo seven >"$work/marker"
 	exec 7<"$work/marker"
 	run spawn -- sh -c 'cat <&7'

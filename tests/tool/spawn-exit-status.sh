@@ -22,10 +22,10 @@ for who in $starters; do
 	check "a_missing_program_is_127_by_$who" has_status 127
 	check "a_missing_program_is_named_by_$who" err_has "cannot execute 'no-such-program'"
 	run spawn -- /etc/passwd
-	check "what_is_no_program_is_126_by_$who" has_status 126
+	check "a_file_that_is_not_a_program_is_126_by_$who" has_status 126
 	run spawn -q --time 300ms --grace 200ms -- sleep 60
 	check "out_of_time_is_124_by_$who" has_status 124
-	check "out_of_time_says_what_to_give_by_$who" err_is 'sbx-spawn: time limit of 300ms reached (--time); raise it with --time'
+	check "the_time_limit_message_names_its_option_by_$who" err_is 'sbx-spawn: time limit of 300ms reached (--time); raise it with --time'
 	run spawn -q --time 300ms --grace 200ms -- sh -c 'trap "" TERM; while :; do sleep 1; done'
 	check "a_command_that_ignores_term_is_killed_by_$who" has_status 124
 	run spawn --memory 10mb -- true

@@ -19,22 +19,22 @@ starter() { if [ "$who" = user ] && [ "$(id -u)" -eq 0 ]; then echo "$user"; els
 for who in $starters; do
 	make_files
 	run spawn --read "$work/data" -- cat "$work/data/one" "$work/data/sub/two"
-	check "read_shows_a_folder_by_$who" out_is "$(printf 'one\ntwo')"
+	check "read_shows_a_directory_by_$who" out_is "$(printf 'one\ntwo')"
 	run spawn --read "$work/data" -- sh -c "echo x >'$work/data/one'"
 	check "read_does_not_let_write_by_$who" test "$(cat "$work/data/one")" = one
 	run spawn --read "$work/data/one" -- sh -c "cat '$work/data/one'; ls '$work/data'"
 	check "read_of_a_file_shows_only_it_by_$who" out_is "$(printf 'one\none')"
 	run spawn --write out -- sh -c 'echo made >out/made && mkdir out/d && mv out/made out/d/made && cat out/d/made'
 	check "write_lets_write_by_$who" out_is made
-	check "what_is_written_is_there_by_$who" test "$(cat "$project/out/d/made")" = made
-	check "what_is_written_belongs_to_who_started_it_by_$who" test "$(owner "$project/out/d/made")" = "$(starter)"
+	check "a_written_file_is_there_outside_by_$who" test "$(cat "$project/out/d/made")" = made
+	check "a_written_file_belongs_to_the_starter_by_$who" test "$(owner "$project/out/d/made")" = "$(starter)"
 	run spawn --write . -- sh -c 'echo changed >keep/file && rm -r out'
-	check "write_of_the_folder_itself_by_$who" test "$(cat "$project/keep/file")" = changed -a ! -e "$project/out"
+	check "write_of_the_directory_itself_by_$who" test "$(cat "$project/keep/file")" = changed -a ! -e "$project/out"
 	make_files
 	run spawn --write . --deny-write keep -- sh -c 'echo x >keep/file || rm keep/file || mv keep elsewhere || echo x >keep/new'
 	check "deny_write_protects_by_$who" test "$(cat "$project/keep/file")" = kept -a ! -e "$project/keep/new"
 	run spawn --write . --deny keep -- sh -c 'cat keep/file; ls keep'
-	check "deny_hides_a_folder_by_$who" out_is ''
+	check "deny_hides_a_directory_by_$who" out_is ''
 	run spawn --read "$work/data" --deny "$work/data/one" -- sh -c "cat '$work/data/one'; cat '$work/data/sub/two'"
 	check "deny_hides_a_file_by_$who" out_is two
 	run spawn --bind "$work/data:/srv/data" -- cat /srv/data/one
@@ -44,12 +44,12 @@ for who in $starters; do
 	run spawn --bind "$work/data:/srv/data:rw" -- sh -c 'echo x >/srv/data/one'
 	check "bind_is_writable_where_it_says_so_by_$who" test "$(cat "$work/data/one")" = x
 	run spawn --tmpfs /srv/empty -- sh -c 'echo x >/srv/empty/a && cat /srv/empty/a'
-	check "tmpfs_is_an_empty_folder_by_$who" out_is x
+	check "tmpfs_is_an_empty_directory_by_$who" out_is x
 	run spawn --optional-read /nonexistent/x -- true
-	check "what_is_optional_may_be_missing_by_$who" has_status 0
+	check "an_optional_path_may_be_missing_by_$who" has_status 0
 	run spawn --read /nonexistent/x -- true
-	check "what_is_not_optional_must_be_there_by_$who" has_status 125
-	check "what_is_missing_is_named_by_$who" err_has /nonexistent/x
+	check "a_path_that_is_not_optional_must_exist_by_$who" has_status 125
+	check "the_error_names_the_missing_path_by_$who" err_has /nonexistent/x
 	[ "$(id -u)" -eq 0 ] || continue
 	mkdir -p "$work/links"
 	ln -sfn "$work/data" "$work/links/link"

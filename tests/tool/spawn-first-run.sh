@@ -58,7 +58,7 @@ for who in $starters; do
 done
 
 if [ "$(id -u)" -ne 0 ]; then
-	skip "what_belongs_to_root_is_an_error_by_user" 'only root can make it'
+	skip "a_path_of_root_is_an_error_by_user" 'only root can make it'
 	finish
 	exit
 fi

@@ -33,8 +33,8 @@ fsmonitor='printf "[core]\n\tfsmonitor = ./program\n"'
 ways=(
 	'hooks_path|git config core.hooksPath .hooks; mkdir .hooks|cp program .hooks/pre-commit'
 	'hooks_path_that_is_missing|git config core.hooksPath .hooks|mkdir .hooks; cp program .hooks/pre-commit'
-	'hooks_path_in_a_folder_that_is_missing|git config core.hooksPath .a/b/hooks|mkdir -p .a/b/hooks; cp program .a/b/hooks/pre-commit'
-	'hooks_path_of_the_folder_itself|git config core.hooksPath "$PWD"|cp program pre-commit'
+	'hooks_path_in_a_directory_that_is_missing|git config core.hooksPath .a/b/hooks|mkdir -p .a/b/hooks; cp program .a/b/hooks/pre-commit'
+	'hooks_path_of_the_directory_itself|git config core.hooksPath "$PWD"|cp program pre-commit'
 	'hooks_path_that_is_absolute|git config core.hooksPath "$PWD/other"|cp program other/pre-commit'
 	'hooks_path_of_husky|git config core.hooksPath .husky/_; mkdir -p .husky/_; echo true >.husky/pre-commit; printf "#!/bin/sh\n. .husky/pre-commit\n" >.husky/_/pre-commit; chmod 755 .husky/_/pre-commit|cat program >.husky/pre-commit'
 	'hooks_path_in_an_include|git config include.path ../other/c; git config -f other/c core.hooksPath .hooks; mkdir .hooks|cp program .hooks/pre-commit'
@@ -69,7 +69,7 @@ for who in $starters; do
 	fresh 'git config core.hooksPath other; cp /bin/true sub/fsm; git config core.fsmonitor sub/fsm'
 	run spawn -q --project "$project/main" --cwd "$project/main" --write main/other -- sh -c 'cp program other/pre-commit'
 	look
-	check "whoever_names_the_hooks_may_write_them_by_$who" is_executed
+	check "a_grant_that_names_the_hooks_writes_them_by_$who" is_executed
 	run spawn -q --project "$project/main" --cwd "$project/main" --write main/sub -- sh -c 'rm -f sub/fsm; cp program sub/fsm; true'
 	rm -rf "$project/main/other"
 	look

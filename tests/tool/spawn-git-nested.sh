@@ -29,7 +29,7 @@ for who in $starters; do
 	before=$(programs bare)
 	spoil bare bare
 	check "hooks_of_a_bare_repository_are_as_before_by_$who" has_hooks_as_before bare
-	check "what_leads_it_elsewhere_is_told_by_$who" err_has "'$project/bare' has become a repository"
+	check "a_changed_bare_repository_is_reported_by_$who" err_has "'$project/bare' has become a repository"
 	rm "$project/bare/commondir"
 	# shellcheck disable=SC2016 # it runs inside
 	run spawn -q --project "$project/bare" --cwd "$project/bare" --write bare -- \
@@ -42,11 +42,11 @@ for who in $starters; do
 	for repository in r1/.git mirror; do
 		before=$(programs "src/$repository")
 		spoil src "src/$repository"
-		check "${repository}_below_a_writable_folder_is_as_before_by_$who" is_as_before "src/$repository"
+		check "${repository}_below_a_writable_directory_is_unchanged_by_$who" is_as_before "src/$repository"
 	done
 	before=$(programs src/org/r2/.git)
 	spoil src src/org/r2/.git
-	check "what_is_deeper_is_ordinary_content_by_$who" eval '! is_as_before src/org/r2/.git'
+	check "deeper_repositories_are_ordinary_content_by_$who" eval '! is_as_before src/org/r2/.git'
 	in_folder src 'cd r1 && mv .git g; git status'
 	check "git_reads_a_repository_below_by_$who" has_status 0
 	run spawn -q --project "$project/src" --cwd "$project/src" --write src --write src/r1/.git -- \
@@ -61,7 +61,7 @@ for who in $starters; do
 	mkdir "$project/src/r1/.husky"
 	places
 	in_folder src 'echo evil >r1/.husky/pre-commit'
-	check "what_the_configuration_below_names_is_kept_by_$who" test ! -e "$project/src/r1/.husky/pre-commit"
+	check "hooks_named_by_a_nested_configuration_are_protected_by_$who" test ! -e "$project/src/r1/.husky/pre-commit"
 
 	as "$who" mkdir "$project/src/org/deep"
 	outside init -q -b main --separate-git-dir "$project/src/org/deep/apart" "$project/src/apart"

@@ -84,18 +84,18 @@ for who in $starters; do
 	run spawn -q --audit-fd 8 --report "$work/$who/report" --project "$project" --cwd "$project" --write sub -- \
 		sh -c 'cd sub && git init -q .'
 	exec 8>&-
-	check "a_folder_that_becomes_a_repository_is_told_by_$who" \
+	check "a_directory_that_becomes_a_repository_is_reported_by_$who" \
 		eval "has_status 0 && err_has \"warning: '\$project/sub' has become a repository\""
 	check "it_is_in_the_report_by_$who" grep -q "\"new_repositories\":\[\"$project/sub\"\]" "$work/$who/report"
 	check "it_is_in_the_record_by_$who" grep -q '"sandbox_destroyed".*"new_repositories":\["' "$work/$who/audit"
 	rm -rf "$project/sub/.git"
 	run spawn -q --project "$project" --cwd "$project" --write sub -- sh -c 'cd sub && mkdir objects refs hooks && : >config && echo x >HEAD'
-	check "so_is_one_without_a_git_folder_by_$who" err_has 'has become a repository'
+	check "a_bare_repository_is_reported_by_$who" err_has 'has become a repository'
 	run spawn -q --project "$project" --cwd "$project" --write sub -- true
 	check "one_that_was_there_is_not_told_by_$who" err_is ''
 	mkdir "$project/main/.git/hooks"
 	run spawn -q --project "$project/main" --cwd "$project/main" --write main --write main/.git -- true
-	check "a_granted_repository_whose_configuration_could_appear_is_refused_by_$who" \
+	check "a_granted_repository_without_its_configuration_file_is_refused_by_$who" \
 		eval 'has_status 125 && err_has "config.worktree" && err_has "create it"'
 done
 finish

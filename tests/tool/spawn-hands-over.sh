@@ -41,7 +41,7 @@ for who in $starters; do
 	run anew -q --policy "$policy" -- /bin/sh -c 'exit 7'
 	check "the_status_is_the_commands_by_$who" has_status 7
 	run read_again
-	check "what_is_for_the_command_is_not_read_by_$who" out_is 'not a byte is lost'
+	check "stdin_of_the_command_is_left_to_it_by_$who" out_is 'not a byte is lost'
 	run from_a_pipe -q -- /bin/echo through
 	check "a_policy_that_can_be_read_once_is_read_once_by_$who" out_is through
 done
@@ -57,7 +57,7 @@ for folder in "$work/user/run" "$work/user"; do
 done
 rm -rf "$kept"
 run spawn -q --write "$work/user/run" -- mkdir "$kept"
-check no_sandbox_makes_its_folder test ! -e "$kept"
+check no_sandbox_creates_the_cache_directory test ! -e "$kept"
 
 # sbx-spawn copied without the other program, and without the filter in the cache.
 who=user
@@ -67,7 +67,7 @@ chmod -R a+rX "$work/alone"
 alone() { rm -rf "$work/$who/run/sbx/filters" && places && (cd "$project" && as "$who" "$work/alone/tools/sbx-spawn" "$@"); }
 run alone -q --policy "$policy" -- /bin/true
 check without_its_other_half_nothing_starts has_status 125
-check and_what_is_missing_is_said err_has 'install all of sbx'
+check the_error_names_the_missing_program err_has 'install all of sbx'
 run alone -q -- /bin/true
-check what_needs_no_module_starts_alone has_status 0
+check a_start_without_modules_needs_no_other_program has_status 0
 finish

@@ -46,7 +46,7 @@ for who in $starters; do
 	run spawn -- sh -c 'touch ~/x && stat -c "%a %u" ~ && id -u && ls -A ~/private ~/data'
 	check "the_home_is_private_by_$who" test "${out%% *}" = 700 -a "$(echo "$out" | sed -n '1s/.* //p')" = "$(echo "$out" | sed -n 2p)"
 	check "nothing_of_the_hosts_home_is_there_by_$who" err_has private
-	check "what_is_written_stays_inside_by_$who" test ! -e "$HOME/x"
+	check "a_file_written_to_the_private_home_stays_inside_by_$who" test ! -e "$HOME/x"
 	run spawn -- sh -c 'cp /bin/echo ~/e && ~/e runs'
 	check "a_program_is_executed_from_it_by_$who" out_is runs
 	run spawn --tmp-size 1MiB -- sh -c 'head -c 700K /dev/zero >/tmp/a && head -c 700K /dev/zero >~/b'
@@ -56,11 +56,11 @@ for who in $starters; do
 
 	# Grants below the home appear in it; a grant of the home itself replaces it.
 	run spawn --read "$HOME/data" -- sh -c 'cat ~/data/file; echo y >~/data/file; touch ~/data/new ~/beside && ls -A ~ | tr "\n" " "'
-	check "what_is_granted_below_appears_in_it_by_$who" test "${out%%
+	check "a_granted_directory_appears_in_the_private_home_by_$who" test "${out%%
 *}" = data
-	check "what_is_only_read_is_not_written_by_$who" test "$(cat "$HOME/data/file"; ls "$HOME/data")" = "$(printf 'data\nfile')"
+	check "a_directory_granted_for_reading_is_not_written_by_$who" test "$(cat "$HOME/data/file"; ls "$HOME/data")" = "$(printf 'data\nfile')"
 	run spawn --write "$HOME/data" -- sh -c 'echo z >~/data/file'
-	check "what_is_written_below_it_is_written_by_$who" test "$(cat "$HOME/data/file")" = z
+	check "a_directory_granted_for_writing_is_written_by_$who" test "$(cat "$HOME/data/file")" = z
 	run spawn --read "$HOME" -- sh -c 'cat ~/private/file; touch ~/x'
 	check "a_home_that_is_granted_is_the_home_by_$who" out_is private
 	check "and_is_written_only_where_that_is_granted_by_$who" test "$status" -ne 0 -a "$status" -ne 125 -a ! -e "$HOME/x"
@@ -77,15 +77,15 @@ for who in $starters; do
 	check "directories_of_the_path_and_toolchains_are_executable_by_$who" out_is "$(printf 'made by cargo\nlocal')"
 	check "and_read_only_by_$who" test ! -e "$HOME/.local/bin/x" -a ! -e "$HOME/.cargo/x" -a "$status" -ne 0
 	PATH=$HOME/private:$PATH run spawn --deny "$HOME/private" -- true
-	check "what_is_in_the_path_may_be_denied_by_$who" has_status 0
+	check "a_directory_of_the_path_may_be_denied_by_$who" has_status 0
 	ln -sf "$HOME/private/hidden-tool" "$HOME/.local/bin/linked"
 	PATH=$HOME/.local/bin:$PATH run spawn -- linked
 	check "a_program_that_is_found_only_outside_is_an_error_by_$who" has_status 127
-	check "which_says_what_to_type_by_$who" err_has "--read $HOME/private"
+	check "the_error_shows_the_fix_by_$who" err_has "--read $HOME/private"
 	run spawn -- "$HOME/private/hidden-tool"
 	check "so_is_one_that_is_named_by_its_path_by_$who" err_has "--read $HOME/private"
 	run spawn --read "$HOME/private" -- "$HOME/private/hidden-tool"
-	check "what_it_says_helps_by_$who" out_is hidden
+	check "the_fix_of_the_error_works_by_$who" out_is hidden
 
 	# A single file.
 	run spawn --read "$HOME/.gitconfig" -- sh -c 'git config --global user.name B && git config --global user.name'
@@ -98,7 +98,7 @@ for who in $starters; do
 	mkdir "$HOME/kept"
 	places
 	run spawn --home "$HOME/kept" -- sh -c 'echo $HOME; touch ~/made'
-	check "home_keeps_what_is_written_by_$who" test -e "$HOME/kept/made" -a "$out" = "$HOME/kept"
+	check "the_home_option_keeps_written_files_by_$who" test -e "$HOME/kept/made" -a "$out" = "$HOME/kept"
 	run spawn --home "$HOME/none" -- true
 	check "home_that_is_missing_is_an_error_by_$who" has_status 125
 	run spawn --home "$HOME/data/file" -- true

@@ -31,7 +31,7 @@ for who in $starters; do
 	begin "$id" --policy "$work/p.yaml"
 	: >"$work/p.yaml"
 	check "the_policy_is_kept_though_its_file_has_changed_by_$who" same_policy
-	check "nobody_else_reads_it_by_$who" test "$(stat -c %a "$sandbox/policy.json")" = 600
+	check "other_users_cannot_read_the_policy_by_$who" test "$(stat -c %a "$sandbox/policy.json")" = 600
 	check "the_file_of_the_policy_is_named_by_$who" test "$(member policy)" = "$work/p.yaml"
 	check "its_rules_are_counted_by_$who" test "$(member policy_rules)" = 2
 	check "its_digest_has_64_digits_by_$who" test "$(member policy_digest | tr -cd 0-9a-f | wc -c)" = 64

@@ -34,7 +34,7 @@ done
 if ! sbx-spawn --check --json | grep -q '"memory"' || ! grep -qw memory /sys/fs/cgroup/cgroup.controllers 2>/dev/null; then
 	run spawn --memory 100MiB -- true
 	check a_limit_that_cannot_be_held_is_refused has_status 125
-	check a_limit_that_cannot_be_held_says_what_to_do err_has '--best-effort-limits'
+	check the_refusal_of_a_limit_names_the_option err_has '--best-effort-limits'
 	run spawn --memory 100MiB --best-effort-limits -- true
 	check best_effort_goes_on has_status 0
 	run spawn -- true
@@ -54,7 +54,7 @@ small() {
 }
 for who in $starters; do
 	run small -q -- true
-	check "a_caller_who_may_write_no_file_is_told_by_$who" out_has 'File too large'
+	check "a_caller_with_a_file_size_limit_of_zero_gets_an_error_by_$who" out_has 'File too large'
 	check "and_the_status_says_that_it_is_ours_by_$who" out_has 'status 125'
 	[ "$who" = root ] || check no_sandbox_is_left_then test -z "$(ls -A "$XDG_RUNTIME_DIR/sbx/sandboxes" 2>/dev/null)"
 	for how in '' --no-sandbox; do

@@ -31,7 +31,7 @@ for who in $starters; do
 	run spawn $room -q -p "$work/p.yaml" -- sh -c "$inside -q -- sh -c 'grep -h ^Seccomp_filters /proc/self/status'"
 	check "the_inner_one_has_both_filters_by_$who" test "$(printf '%s' "$out" | tr -dc 0-9)" -ge 2
 	run spawn -v -p "$work/p.yaml" -- true
-	check "what_nesting_leaves_out_is_said_by_$who" err_has Landlock
+	check "a_notice_names_the_layer_that_nesting_lacks_by_$who" err_has Landlock
 	policy false
 	run spawn $room -q -p "$work/p.yaml" -- sh -c "$inside -q -- true"
 	check "without_leave_it_is_refused_by_$who" has_status 125

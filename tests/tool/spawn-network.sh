@@ -39,7 +39,7 @@ trap 'kill $server; rm -rf "$work"' EXIT
 
 for who in $starters; do
 	run spawn --read "$work/client.py" -- python3 "$work/client.py" "$port"
-	check "without_a_network_nobody_is_reached_by_$who" test "$status" -ne 0 -a "$status" -ne 125
+	check "without_a_network_no_host_is_reached_by_$who" test "$status" -ne 0 -a "$status" -ne 125
 	run spawn -q --net host --read "$work/client.py" -- python3 "$work/client.py" "$port"
 	check "our_network_reaches_our_loopback_by_$who" out_is 'hello from here'
 	run spawn -v --net host -- true

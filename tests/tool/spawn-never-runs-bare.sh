@@ -66,7 +66,7 @@ while read -r -a words; do
 	rm -f "$trace"
 done <<<"$dropped"
 run spawn --no-sandbox --read /usr --write . --ptrace --id bare --audit-fd 2 -- echo ran
-check what_a_sandbox_would_only_have_allowed_does_no_harm out_is ran
+check options_that_only_grant_are_harmless_without_a_sandbox out_is ran
 
 run spawn -- "${leave[@]}"
 check inside_it_leaves_none test ! -e "$trace"
@@ -90,7 +90,7 @@ if [ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null; then
 		i=$((i + 1))
 		run taken "$way"
 		check "a_registry_that_another_user_has_taken_is_refused_$i" has_status 125
-		check "who_may_have_taken_it_is_said_$i" err_has 'it belongs to another user, who may have created it first'
+		check "the_error_names_the_possible_owner_$i" err_has 'it belongs to another user, who may have created it first'
 	done
 else
 	skip a_registry_that_another_user_has_taken_is_refused_1 'only root can make a /tmp for it'

@@ -5,7 +5,7 @@
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 if [ "$(id -u)" -ne 0 ]; then
-	skip root_gathers_changes_of_any_folder 'only root works in the folders of others'
+	skip root_gathers_changes_of_any_directory 'only root works in the folders of others'
 	finish
 	exit
 fi
@@ -47,5 +47,5 @@ for folder in "$project" "$work/theirs"; do
 done
 change "$work/open/out" --uid "$user"
 check its_owner_may_change_it is_roots "$work/open/out"
-check the_folder_stays_as_it_was test "$(cat "$work/theirs/file")" = old -a "$(stat -c %u "$work/theirs/file")" = "$user" -a ! -e "$work/theirs/sub"
+check the_directory_is_unchanged test "$(cat "$work/theirs/file")" = old -a "$(stat -c %u "$work/theirs/file")" = "$user" -a ! -e "$work/theirs/sub"
 finish

@@ -23,13 +23,13 @@ for who in $starters; do
 	rm -f "$project/owned"
 
 	run spawn -q --out "$work/$who/closed.tar" -- sh -c "$make_closed"
-	check "what_is_closed_is_archived_with_the_commands_status_by_$who" has_status 7
+	check "closed_files_are_archived_with_the_commands_status_by_$who" has_status 7
 	check "the_archive_has_the_modes_of_the_command_by_$who" test "$(listed "$work/$who/closed.tar" | xargs)" = \
 		'---------- file d--------- folder/ d--------- folder/below/ -rw-r--r-- folder/below/file -rw----r-- open h--------- other'
-	check "the_archive_has_what_is_closed_by_$who" test "$(tar -xOf "$work/$who/closed.tar" file folder/below/file)" = "$(printf 'closed\ndeep')"
+	check "the_archive_has_the_closed_files_by_$who" test "$(tar -xOf "$work/$who/closed.tar" file folder/below/file)" = "$(printf 'closed\ndeep')"
 	check "nothing_hidden_is_left_of_it_by_$who" test -z "$(find "$work/$who" -maxdepth 1 -name '.*')"
 	run spawn -q --out "$work/$who/closed" -- sh -c "$make_closed"
-	check "a_folder_that_is_closed_stays_so_by_$who" test "$status" -eq 7 -a "$(stat -c %a "$work/$who/closed")" = 0
+	check "a_closed_directory_stays_closed_by_$who" test "$status" -eq 7 -a "$(stat -c %a "$work/$who/closed")" = 0
 	chmod 700 "$work/$who/closed"
 	run spawn -q --out "$work/$who/kept.tar" -- sh -c 'mkdir folder && touch folder/file && chmod 0 folder/file folder && mkfifo pipe'
 	kept=$(echo "$work/$who"/.kept.tar.sbx-layer-*)

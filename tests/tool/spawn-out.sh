@@ -13,12 +13,12 @@ for who in $starters; do
 	out_dir=$work/$who/changes
 	run spawn -q --out "$out_dir" -- sh -c 'echo new >file && echo more >added && rm sub/removed && cat file added'
 	check "the_command_sees_its_changes_by_$who" out_is "$(printf 'new\nmore')"
-	check "the_folder_stays_as_it_was_by_$who" test "$(cat "$project/file" "$project/sub/removed")" = "$(printf 'old\ngone')" -a ! -e "$project/added"
+	check "the_directory_is_unchanged_by_$who" test "$(cat "$project/file" "$project/sub/removed")" = "$(printf 'old\ngone')" -a ! -e "$project/added"
 	check "changes_are_complete_files_by_$who" test "$(cat "$out_dir/file" "$out_dir/added")" = "$(printf 'new\nmore')"
 	check "a_removal_is_a_whiteout_by_$who" test -c "$out_dir/sub/removed"
 	check "nothing_hidden_is_left_by_$who" test -z "$(find "$work/$who" -maxdepth 1 -name '.*')"
 	run spawn -q --out "$out_dir" -- true
-	check "a_folder_that_is_not_empty_is_refused_by_$who" has_status 125
+	check "a_directory_that_is_not_empty_is_refused_by_$who" has_status 125
 	run spawn -q --out "$work/$who/changes.tar" -- sh -c 'echo new >file && rm sub/removed'
 	check "an_archive_is_written_by_$who" has_status 0
 	check "the_archive_has_the_changes_by_$who" test "$(tar -xOf "$work/$who/changes.tar" file)" = new

@@ -29,13 +29,13 @@ has_only_planned() { [ "$status" -eq 0 ] && ! out_has 'it was run'; }
 
 for who in $starters; do
 	run spawn --exec /usr/bin/true -- sh -c 'true; /usr/bin/true && echo first; /usr/bin/id || echo no more'
-	check "exec_alone_names_what_the_command_may_execute_by_$who" out_is $'first\nno more'
-	check "what_exec_does_not_name_is_not_executed_by_$who" err_has 'Permission denied'
+	check "only_exec_options_name_executable_programs_by_$who" out_is $'first\nno more'
+	check "a_program_that_exec_does_not_name_is_not_executed_by_$who" err_has 'Permission denied'
 	mkdir -p "$work/programs"
 	cp /bin/echo "$work/programs/say"
 	for path in "$work/programs" "$work/programs/say"; do
 		run spawn --cwd / --project /usr --exec "$path" -- "$work/programs/say" said
-		check "what_exec_names_can_be_executed_where_no_option_shows_it_by_$who" out_is said
+		check "a_program_that_only_exec_names_can_be_executed_by_$who" out_is said
 		run spawn --cwd / --project /usr --exec "$path" --deny "$path" -- true
 		check "a_denial_goes_before_it_by_$who" has_status 125
 	done
@@ -48,7 +48,7 @@ for who in $starters; do
 	check "and_nothing_is_executed_by_$who" has_status 125
 	sections
 	run spawn --policy "$work/p.yaml" -- touch new
-	check "sections_that_say_nothing_of_the_working_folder_leave_it_writable_by_$who" test -e "$project/new"
+	check "sections_without_the_working_directory_leave_it_writable_by_$who" test -e "$project/new"
 	rm -f "$project/new"
 	sections '{action: allow, path: ./, perms: [read_file, read_dir]}'
 	run spawn --policy "$work/p.yaml" -- sh -c 'cat src/a; touch new'
@@ -58,7 +58,7 @@ for who in $starters; do
 	run spawn --policy "$work/p.yaml" -- cat src/a
 	check "an_allow_shows_it_by_$who" out_is source
 	run spawn --policy "$work/p.yaml" -- sh -c 'echo x >src/a; echo x >out/a'
-	check "what_is_not_allowed_is_denied_by_$who" test "$(cat "$project/src/a")" = source -a ! -e "$project/out/a"
+	check "a_path_that_is_not_allowed_is_denied_by_$who" test "$(cat "$project/src/a")" = source -a ! -e "$project/out/a"
 	policy "$programs" "$sources" '{name: output, match: {op: fs.write, path: ./out}, action: allow}'
 	run spawn --policy "$work/p.yaml" -- sh -c 'echo x >out/a'
 	check "an_allow_to_write_lets_write_by_$who" test "$(cat "$project/out/a")" = x

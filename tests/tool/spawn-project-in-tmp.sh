@@ -21,11 +21,11 @@ for who in $starters; do
 		check "it_says_of_nothing_that_it_is_allowed_and_impossible for $words by_$who" test "$(says_less && echo less)" = ''
 	done
 	run spawn --read . --write . -- sh -c 'echo 1 >f && cat f && rm f'
-	check "what_is_read_and_written_is_both_by_$who" test "$status$out" = 01
+	check "a_directory_granted_twice_is_read_and_written_by_$who" test "$status$out" = 01
 	run spawn --write src -- sh -c 'echo 1 >src/f && ! touch g 2>/dev/null && cat src/f'
-	check "what_is_not_named_is_not_written_by_$who" test "$status$out" = 01
+	check "a_directory_that_is_not_named_is_not_written_by_$who" test "$status$out" = 01
 	run spawn -- sh -c "! touch g 2>/dev/null && echo 1 >$place.f && cat $place.f"
-	check "what_stands_around_it_is_written_by_$who" test "$status$out" = 01
+	check "the_private_tmp_around_the_project_is_written_by_$who" test "$status$out" = 01
 	check "nothing_of_that_is_left_by_$who" test ! -e "$place.f" -a ! -e "$project/g"
 done
 

@@ -52,7 +52,7 @@ for who in $starters; do
 	cp "$project/.git/config" "$work/config"
 	end
 	check "git_config_outside_ends_it_by_$who" is_lost .git/config
-	check "it_says_why_and_what_to_do_by_$who" eval 'err_has "why: a process outside" && err_has "fix: check what is there"'
+	check "the_error_has_a_reason_and_a_fix_by_$who" eval 'err_has "why: a process outside" && err_has "fix: check what is there"'
 	check "it_is_a_record_by_$who" grep -q \
 		'"event":"sandbox_failed".*"reason":"protection-lost","protection_lost":"'"$project/.git/config" "$work/$who/audit"
 	check "the_new_configuration_was_not_written_by_$who" cmp -s "$work/config" "$project/.git/config"
@@ -68,7 +68,7 @@ for who in $starters; do
 	begin 'echo evil >kept/new' --write . --deny-write kept
 	outside rm -r kept
 	end
-	check "a_read_only_folder_that_is_removed_ends_it_by_$who" is_lost kept
+	check "removing_a_read_only_directory_ends_the_sandbox_by_$who" is_lost kept
 	begin 'mkdir .git/hooks; echo evil >.git/hooks/post-commit' --write . --write .git
 	outside rmdir .git/hooks
 	end
@@ -86,13 +86,13 @@ for who in $starters; do
 		git add .git/../kept; git commit -q -m outside; git config some.thing newer; git gc -q'
 	echo undisturbed >&6
 	end
-	check "what_happens_beside_it_does_not_disturb_by_$who" eval 'has_status 0 && out_is undisturbed'
+	check "changes_beside_the_protected_path_are_ignored_by_$who" eval 'has_status 0 && out_is undisturbed'
 	check "nothing_is_said_then_by_$who" err_is ''
 	check "the_report_says_that_nothing_was_lost_by_$who" report_has "report['protection_lost'] is None"
 	run spawn -q --write . --write .git --env GIT_CONFIG_NOSYSTEM=1 --env GIT_CONFIG_GLOBAL=/dev/null \
 		--env GIT_AUTHOR_NAME=Inside --env GIT_AUTHOR_EMAIL=inside@localhost \
 		--env GIT_COMMITTER_NAME=Inside --env GIT_COMMITTER_EMAIL=inside@localhost -- \
 		sh -c 'echo b >b; git add b; git commit -q -m inside; git config a.b c; mv .git/config .git/x; rm -rf .git/hooks; git log --format=%s -1'
-	check "what_the_command_does_itself_does_not_disturb_by_$who" eval 'has_status 0 && out_is inside'
+	check "changes_by_the_command_itself_are_ignored_by_$who" eval 'has_status 0 && out_is inside'
 done
 finish

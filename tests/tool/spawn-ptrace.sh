@@ -52,6 +52,6 @@ END
 	# still ends it.
 	run spawn -q --ptrace --time 500ms --grace 100ms -- \
 		python3 -c 'import ctypes, os; ctypes.CDLL(None).ptrace(0, 0, 0, 0); os.kill(os.getpid(), 10)'
-	check "who_asks_pid_1_to_trace_it_is_ended_in_time_by_$who" has_status 124
+	check "a_command_that_asks_pid_1_to_trace_it_is_ended_in_time_by_$who" has_status 124
 done
 finish

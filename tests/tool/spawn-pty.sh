@@ -48,7 +48,7 @@ for who in $starters; do
 	run on_terminal '' -q --pty -- sh -c 'test -t 0 && test -t 1 && tty'
 	check "has_a_terminal_of_its_own_by_$who" out_has /dev/pts/0
 	run on_terminal 'words\n' -q --pty -- sh -c 'stty -echo; echo ready; read -r line; echo "got $line"'
-	check "what_is_typed_arrives_by_$who" out_has 'got words'
+	check "typed_input_arrives_by_$who" out_has 'got words'
 	run on_terminal '\x03' -q --pty -- sh -c 'trap "echo interrupted; exit 5" INT; echo ready; while :; do sleep 0.1; done'
 	check "ctrl_c_interrupts_the_command_by_$who" out_has interrupted
 	check "ctrl_c_leaves_the_status_to_the_command_by_$who" has_status 5

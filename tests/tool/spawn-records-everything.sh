@@ -26,8 +26,8 @@ check the_end_without_a_sandbox_is_recorded recorded sandbox_destroyed '"sandbox
 run sbx-spawn -q --id unbare --no-sandbox -- sh -c 'kill -USR1 $$'
 check a_signal_without_a_sandbox_is_a_status has_status 138
 run sbx-spawn -q --id none --no-sandbox -- /no/such/program
-check what_is_not_there_without_a_sandbox_is_127 has_status 127
-check what_could_not_be_executed_is_recorded recorded sandbox_failed '"sandbox_id":"none"' '"reason":"exec"'
+check a_missing_program_without_a_sandbox_is_127 has_status 127
+check a_failed_execve_is_recorded recorded sandbox_failed '"sandbox_id":"none"' '"reason":"exec"'
 
 cat >"$work/review.yaml" <<'END'
 version: 1
@@ -37,7 +37,7 @@ capabilities:
 END
 { cat "$work/review.yaml" && echo '  - {name: enter, match: {op: container.run, mode: debug}, action: allow}'; } >"$work/enter.yaml"
 if ! begin entered --debug --policy "$work/enter.yaml" -- sleep 1000 2>"$work/err"; then
-	skip what_enters_is_recorded "this host cannot build one: $(head -n 1 "$work/err")"
+	skip sbx_ctl_exec_is_recorded "this host cannot build one: $(head -n 1 "$work/err")"
 	finish
 	exit
 fi
@@ -50,5 +50,5 @@ run sbx-ctl exec reviewed -- true
 check without_a_rule_it_wants_a_review test "$status" -ne 0
 check how_to_grant_it_is_said err_has '{op: container.run, mode: debug}, action: allow}'
 run sbx-spawn --debug --print-plan -v --policy "$work/review.yaml" -- true
-check the_plan_says_that_nobody_may_enter out_has "'sbx-ctl exec' is refused"
+check the_plan_says_that_exec_is_refused out_has "'sbx-ctl exec' is refused"
 finish

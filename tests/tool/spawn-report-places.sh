@@ -44,23 +44,23 @@ for who in $starters; do
 		run spawn -q --report "$place/$there" -- "${command[@]}"
 		check "no_report_can_be_at_${there%/*}_by_$who" refused
 	done
-	check "a_link_and_what_it_leads_to_stay_by_$who" test -h "$place/link" -a "$(cat "$place/target")" = kept
+	check "a_link_and_its_target_stay_by_$who" test -h "$place/link" -a "$(cat "$place/target")" = kept
 	run spawn -q --report "$place/stderr" -- "${command[@]}"
 	check "an_open_file_by_its_path_is_refused_by_$who" refused
-	check "what_to_write_instead_is_said_by_$who" err_has --report-fd
+	check "the_refusal_shows_the_fix_by_$who" err_has --report-fd
 	run read_only
 	check "a_file_that_is_open_for_reading_takes_none_by_$who" refused
 
 	run spawn -q --report "$place/pipe" -- "${command[@]}"
 	check "a_pipe_without_a_reader_is_refused_by_$who" refused
-	check "that_nobody_reads_is_said_by_$who" err_has 'the FIFO has no reader'
+	check "the_error_says_that_the_fifo_has_no_reader_by_$who" err_has 'the FIFO has no reader'
 	# The reader opens the FIFO before the start: one that starts at the same time might come too late.
 	exec 5<>"$place/pipe" 4<"$place/pipe" 5>&-
 	run spawn -q --report "$place/pipe" -- "${command[@]}"
 	cat <&4 >"$work/read"
 	exec 4<&-
 	check "a_pipe_with_a_reader_takes_it_by_$who" ran
-	check "what_was_read_is_the_report_by_$who" grep -q '"status":7' "$work/read"
+	check "the_reader_gets_the_report_by_$who" grep -q '"status":7' "$work/read"
 	check "the_pipe_is_still_one_by_$who" test -p "$place/pipe"
 
 	(exec 3<"$place/gone" 3<&- && echo go >"$place/go") &
@@ -74,6 +74,6 @@ done
 who=user
 for path in /etc/passwd /etc/sbx-report; do
 	run spawn -q --report "$path" -- "${command[@]}"
-	check "a_place_of_somebody_else_is_refused_before_$(basename "$path")" refused
+	check "a_path_of_another_user_is_refused_before_$(basename "$path")" refused
 done
 finish

@@ -13,8 +13,8 @@ for who in $starters; do
 	run spawn -q --report "$report" -- sh -c 'exit 7'
 	check "the_report_has_the_status_by_$who" test "$(field "$report" 'report["status"], report["exit"], report["reason"]')" = "(7, 7, 'exit')"
 	check "the_report_names_the_layers_by_$who" test "$(field "$report" '"landlock" in report["layers"] and "seccomp" in report["layers"] and report["tier"]')" = full
-	check "the_report_has_what_was_used_by_$who" test "$(field "$report" 'report["usage"]["max_rss_bytes"] > 0 and report["peak_memory_bytes"] > 0')" = True
-	check "what_is_not_known_is_null_by_$who" test "$(field "$report" 'report["denials"]')" = None
+	check "the_report_has_the_resource_usage_by_$who" test "$(field "$report" 'report["usage"]["max_rss_bytes"] > 0 and report["peak_memory_bytes"] > 0')" = True
+	check "an_unknown_value_is_null_by_$who" test "$(field "$report" 'report["denials"]')" = None
 	run spawn -q --report "$report" -- sh -c 'kill -9 $$'
 	check "the_report_has_the_signal_by_$who" test "$(field "$report" 'report["signal"], report["reason"]')" = "(9, 'signal')"
 	run spawn -q --report "$report" --time 100ms --grace 50ms -- sleep 60

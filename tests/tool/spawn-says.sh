@@ -69,7 +69,7 @@ for who in $starters; do
 	run spawn --policy "$work/empty.yaml" -- true
 	check "a_policy_without_rules_is_said_to_$who" err_has "empty.yaml' grants no files: it has no rules"
 	run spawn --listen 70000 -- true
-	check "what_a_port_is_is_said_to_$who" err_has 'a port is a number from 1 to 65535'
+	check "the_error_explains_a_port_to_$who" err_has 'a port is a number from 1 to 65535'
 	check "the_status_of_wrong_usage_is_said_to_$who" err_has 'exit status 125, where other tools of sbx end with 2'
 	echo 'bogus: 1' >"$work/bogus.yaml"
 	for words in "--policy $work/bogus.yaml" '--read /no/such/path' '--project /' '--hostname -'; do
@@ -100,7 +100,7 @@ for who in $starters; do
 		check "${option}_of_a_file_is_silent_to_$who" test "$status:$err" = 0:
 	done
 	run spawn --write . --deny missing -- touch missing
-	check "what_could_be_created_at_a_denied_path_is_refused_by_$who" test "$status" -eq 125 -a ! -e "$project/missing"
+	check "a_missing_denied_path_that_could_be_created_is_refused_by_$who" test "$status" -eq 125 -a ! -e "$project/missing"
 	run spawn --net host -- true
 	check "a_mode_that_was_asked_for_is_no_notice_by_$who" test "$status:$err" = 0:
 
@@ -114,16 +114,16 @@ for who in $starters; do
 	check "the_summary_is_before_them_by_$who" test "$(head -c 10 "$work/out")" = 'isolation '
 
 	run spawn --check
-	check "check_groups_what_it_found_for_$who" test "$(grep -c '^isolation$\|^limits$' "$work/out")" -eq 2
+	check "check_groups_its_findings_for_$who" test "$(grep -c '^isolation$\|^limits$' "$work/out")" -eq 2
 	check "check_ends_with_one_sentence_for_$who" test "$(tail -n 1 "$work/out" | head -c 5)" = ready
 	if grep -q '^  cpu  *yes' "$work/out"; then
 		skip "a_limit_that_is_not_enforced_is_one_line_by_$who" 'cpu limits are enforced here'
 		continue
 	fi
-	check "check_says_what_limits_need_to_$who" out_has 'ready; memory and cpu limits need a cgroup'
+	check "check_names_the_needs_of_limits_to_$who" out_has 'ready; memory and cpu limits need a cgroup'
 	run spawn --cpu 2 --best-effort-limits -- true
 	check "a_limit_that_is_not_enforced_is_one_line_by_$who" test "$(n_lines err)" -eq 1
-	check "it_says_what_and_what_to_type_to_$who" \
+	check "the_error_has_a_cause_and_a_fix_for_$who" \
 		err_is "sbx-spawn: note: cpu 2 (--cpu) is not enforced; 'sbx-spawn --check' shows what to change"
 	run spawn -q --cpu 2 --best-effort-limits -- true
 	check "it_is_not_said_with_q_by_$who" err_is ''
@@ -159,12 +159,12 @@ END
 	tries=$((tries + 1))
 done
 if [ "${loader#/usr}" = "$loader" ] && [ -L "/$(cut -d/ -f2 <<<"$loader")" ]; then
-	check what_is_named_is_enough has_status 0
+	check naming_the_program_is_enough has_status 0
 	check it_was_needed test "$tries" -gt 0
 	run spawn --deny "/$(cut -d/ -f2 <<<"$loader")" -- /usr/bin/true
 	check a_denial_on_the_way_to_the_loader_is_named err_has 'fix: leave out what denies it: --deny'
 else
-	skip what_is_named_is_enough 'the loader is not behind a link'
+	skip naming_the_program_is_enough 'the loader is not behind a link'
 fi
 
 places

@@ -53,7 +53,7 @@ for who in $starters; do
 		read -r line <&6
 		end
 		check "${signal}_reaches_the_command_by_$who" test "$line" = "got $signal"
-		check "the_command_decides_what_${signal}_means_by_$who" has_status 9
+		check "the_command_handles_${signal}_by_$who" has_status 9
 	done
 	token=8$RANDOM$RANDOM
 	begin "sleep $token &" wait

@@ -35,8 +35,8 @@ if [ "$status" -ne 0 ]; then
 fi
 run forbidden sbx-spawn -- sh -c "touch '$project/trace'"
 check without_user_namespaces_it_is_refused has_status 125
-check what_forbids_them_is_said err_has max_user_namespaces
-check what_to_type_is_said err_has 'fix: sudo sysctl'
+check the_error_names_the_sysctl err_has max_user_namespaces
+check the_error_shows_the_fix err_has 'fix: sudo sysctl'
 check nothing_was_run test ! -e "$project/trace"
 run forbidden sbx-spawn --min-tier reduced -- true
 check without_a_cgroup_reduced_is_refused has_status 125
@@ -67,7 +67,7 @@ chown "$user" "$work/user/home/file"
 echo here >"$project/file"
 run reduced -v -- cat file
 check reduced_runs_where_it_is_accepted out_is here
-check what_holds_is_said err_has 'reduced: landlock seccomp'
+check a_notice_names_the_layers_of_the_tier err_has 'reduced: landlock seccomp'
 run reduced -q -- cat "$work/user/home/file"
 check reduced_holds_files test "$status" -ne 0 -a "$status" -ne 125 -a -z "$out"
 run reduced -q -- sh -c "echo x >'$work/user/home/file'; echo x >file"

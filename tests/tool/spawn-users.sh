@@ -96,7 +96,7 @@ chmod 700 "$closed"
 run spawn --read "$closed" -- cat "$closed/file"
 check or_one_that_is_closed_itself out_is for-root
 run in_closed --write sub -- sh -c 'cat file && echo new >sub/file && stat -c %u sub/file'
-check what_may_be_written_in_it_is_roots test "$(stat -c %u "$closed/sub/file")" = 0 -a "$(cat "$closed/sub/file")" = new
+check a_file_written_in_it_belongs_to_root test "$(stat -c %u "$closed/sub/file")" = 0 -a "$(cat "$closed/sub/file")" = new
 run spawn --read "$work/open" -- cat "$work/open/hidden"
 check a_file_that_only_root_may_read_in_an_open_directory_stays_closed test "$status" -ne 0 -a "$status" -ne 125
 finish

@@ -40,9 +40,9 @@ for who in $starters; do
 	run spawn -q --write . -- make -s -j2
 	check "make_builds_by_$who" has_status 0
 	run spawn -q -- ./total
-	check "what_make_built_runs_inside_by_$who" out_is 5050
+	check "a_program_built_by_make_runs_inside_by_$who" out_is 5050
 	run "$project/total"
-	check "what_make_built_runs_outside_by_$who" out_is 5050
+	check "a_program_built_by_make_runs_outside_by_$who" out_is 5050
 	run spawn -q --write . -- make
 	check "make_finds_nothing_to_do_by_$who" out_has 'up to date'
 	run spawn -q --write . -- make -s clean
@@ -53,7 +53,7 @@ for who in $starters; do
 		run spawn -q --write . -- ninja -j2
 		check "ninja_builds_by_$who" has_status 0
 		run spawn -q -- out/total
-		check "what_ninja_built_runs_by_$who" out_is 5050
+		check "a_program_built_by_ninja_runs_by_$who" out_is 5050
 		run spawn -q --write . -- ninja
 		check "ninja_finds_nothing_to_do_by_$who" out_has 'no work to do'
 	else

@@ -36,7 +36,7 @@ for who in $starters; do
 	check "git_cannot_commit_and_is_told_how_by_$who" \
 		eval 'test "$status" -ne 0 -a "$status" -ne 125 && err_has "is read-only in the sandbox; to add and commit, use --write .git"'
 	run spawn --write . "${someone[@]}" -- git status
-	check "what_works_needs_no_telling_by_$who" eval 'has_status 0 && ! err_has "read-only in the sandbox"'
+	check "a_git_that_works_prints_no_hint_by_$who" eval 'has_status 0 && ! err_has "read-only in the sandbox"'
 	run spawn --write . --print-plan -v -- true
 	check "the_plan_tells_it_by_$who" eval '[[ $out == *"add and commit need"* ]]'
 
@@ -44,7 +44,7 @@ for who in $starters; do
 	in_repository 'git add main.c && git commit -q -m here && git status --porcelain'
 	check "git_commits_where_the_repository_is_granted_by_$who" has_status 0
 	check "the_tree_is_clean_after_the_commit_by_$who" out_is ''
-	check "what_was_committed_is_there_outside_by_$who" test "$(outside log --format=%s -1)" = here
+	check "the_commit_is_there_outside_by_$who" test "$(outside log --format=%s -1)" = here
 	check "the_repository_is_whole_by_$who" outside fsck --strict --no-dangling
 	in_repository 'git switch -q -c side && git switch -q main && git branch --list --format="%(refname:short)"'
 	check "git_makes_branches_by_$who" out_is "$(printf 'main\nside')"
@@ -67,8 +67,8 @@ for who in $starters; do
 	check "git_reads_in_a_worktree_by_$who" out_is here
 	in_tree --write "$project/.git" -- \
 		sh -c 'echo x >new && git add new && git commit -q -m in-worktree && git log --format=%s -1'
-	check "git_commits_in_a_worktree_whose_repository_is_granted_by_$who" out_is in-worktree
-	check "what_was_committed_in_a_worktree_is_there_by_$who" test "$(outside log --format=%s -1 work)" = in-worktree
+	check "git_commits_in_a_worktree_with_a_granted_repository_by_$who" out_is in-worktree
+	check "the_commit_in_a_worktree_is_there_by_$who" test "$(outside log --format=%s -1 work)" = in-worktree
 	in_tree -- sh -c "echo evil >'$project/.git/HEAD'; echo evil >.git; mv .git g"
 	check "the_repository_of_a_worktree_is_as_before_by_$who" \
 		eval 'outside fsck && test "$(as "$who" git -C "$work/tree-$who/w" log --format=%s -1)" = in-worktree'
@@ -96,7 +96,7 @@ for who in $starters; do
 	check "a_repository_of_another_user_is_explained_to_$who" test "$status" -eq 128 -a "$fix" != "$err"
 	# shellcheck disable=SC2086 # what was said is typed
 	eval "run in_others . $fix -- git status --porcelain"
-	check "what_is_to_be_typed_works_by_$who" test "$status:$err" = 0:
+	check "the_fix_of_the_hint_works_by_$who" test "$status:$err" = 0:
 	run in_others sub --project .. -- git log
 	check "so_is_one_above_the_working_directory_to_$who" err_has "'$others' belongs to uid $owner"
 	run in_others . -q -- git status

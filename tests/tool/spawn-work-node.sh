@@ -37,7 +37,7 @@ for who in $starters; do
 	run spawn -q -- /usr/bin/node -e 'require("fs").writeFileSync("made", "x")'
 	check "node_writes_nothing_into_the_project_by_$who" test "$status" -ne 0 -a "$status" -ne 125 -a ! -e "$project/made"
 	run spawn -q -- /usr/bin/node reach.js
-	check "node_reaches_nobody_by_$who" out_is refused
+	check "node_reaches_no_host_by_$who" out_is refused
 	run spawn -q -- /usr/bin/node -e 'process.exit(9)'
 	check "the_status_of_node_is_ours_by_$who" has_status 9
 done

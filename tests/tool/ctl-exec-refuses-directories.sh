@@ -6,7 +6,7 @@
 # As root the command runs as an ordinary user, which must be able to reach this directory.
 chmod 755 "$work"
 export HOME=$work
-mkdir -m 777 "$work/folder" "$work/trace"
+mkdir -m 777 "$work/directory" "$work/trace"
 echo mine >"$work/file"
 
 if ! begin d --debug --write "$work/trace" -- sleep 1000 2>"$work/err"; then
@@ -21,24 +21,24 @@ os.dup2(os.open(sys.argv[2], os.O_PATH), int(sys.argv[1]))
 os.execvp("sbx-ctl", ["sbx-ctl", "exec", "d", "--", "touch", sys.argv[3]])' "$1" "$2" "$work/trace/ran"
 }
 entering() { sbx-ctl exec d -- touch "$work/trace/ran"; }
-as_stdin() { entering <"$work/folder"; }
-as_stdout() { entering 1<"$work/folder"; }
-as_stderr() { entering 2<"$work/folder"; }
+as_stdin() { entering <"$work/directory"; }
+as_stdout() { entering 1<"$work/directory"; }
+as_stderr() { entering 2<"$work/directory"; }
 has_not_run() { [ "$status" -eq 125 ] && [ ! -e "$work/trace/ran" ]; }
 
 for stream in stdin stdout stderr; do
 	run "as_$stream"
-	check "a_folder_is_not_its_$stream" has_not_run
-	[ "$stream" = stderr ] || check "why_a_folder_is_not_its_$stream" err_has 'is a directory, through which'
+	check "a_directory_is_refused_as_$stream" has_not_run
+	[ "$stream" = stderr ] || check "the_refusal_explains_a_directory_as_$stream" err_has 'is a directory, through which'
 done
 for fd in 0 1 2; do
-	for what in folder file; do
-		run with_path "$fd" "$work/$what"
-		check "a_${what}_opened_as_a_path_is_not_its_fd_$fd" has_not_run
+	for kind in directory file; do
+		run with_path "$fd" "$work/$kind"
+		check "a_${kind}_opened_with_o_path_is_refused_as_fd_$fd" has_not_run
 	done
 done
 run sbx-ctl exec d -- cat <"$work/file"
-check a_file_is_what_it_reads out_is mine
+check exec_reads_a_regular_file_as_stdin out_is mine
 run entering
 check without_any_of_that_it_runs test "$status" -eq 0 -a -e "$work/trace/ran"
 finish
