@@ -244,7 +244,7 @@ static void make_names(const struct segment_file *file, struct names *ret)
 		       "%.*s" SEGMENT_ARCHIVE_SUFFIX NEW_SUFFIX, SEGMENT_DIGITS, file->name);
 }
 
-/* What is written to the archive. */
+/* The source of the rows that an archive gets. */
 struct packing {
 	struct segment *segment;
 	struct retain_count *count;
