@@ -30,6 +30,7 @@ char *probe_join(struct arena *arena, const char *directory, const char *name);
  */
 struct place_search {
 	struct arena *arena;
+	struct parents *parents; /* directories in which several paths are; or NULL */
 	struct host_link *links; /* sorted by path */
 	size_t n_links;
 	size_t n_room;

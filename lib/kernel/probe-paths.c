@@ -21,6 +21,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/path.h"
 #include "kernel/mount.h"
 #include "kernel/probe-internal.h"
@@ -31,6 +32,23 @@
 
 /* Returned by the functions below if @ret is complete. */
 #define ENDED 1
+
+/*
+ * Hundreds of credentials are asked for in one home, and most of them are missing. So a directory
+ * in which a second path is asked for is opened once, and one fstatat() each answers for the names
+ * in it: less than a third of the time of openat2(), fstat() and close().
+ */
+#define N_PARENTS 4
+
+struct parent {
+	char path[PATH_MAX]; /* "" if unused */
+	int fd;		     /* -EAGAIN: not opened yet; or another negative errno */
+};
+
+struct parents {
+	struct parent rows[N_PARENTS];
+	size_t n_replaced;
+};
 
 /* The resolution of one path: links in @path are replaced by their targets one by one. */
 struct walk {
@@ -298,14 +316,77 @@ static uid_t find_owner_of_closed(const char *path)
 	return geteuid();
 }
 
+static struct parent *find_parent(struct parents *parents, const char *path, size_t len)
+{
+	for (size_t i = 0; i < N_PARENTS; i++)
+		if (strncmp(parents->rows[i].path, path, len) == 0 &&
+		    parents->rows[i].path[len] == '\0')
+			return &parents->rows[i];
+	return NULL;
+}
+
+static void add_parent(struct parents *parents, const char *path, size_t len)
+{
+	struct parent *parent = &parents->rows[parents->n_replaced++ % N_PARENTS];
+
+	if (parent->fd >= 0)
+		fd_close_many(&parent->fd, 1);
+	memcpy(parent->path, path, len);
+	parent->path[len] = '\0';
+	parent->fd = -EAGAIN;
+}
+
+static void close_parents(struct parents *parents)
+{
+	for (size_t i = 0; i < N_PARENTS; i++)
+		fd_close_many(&parents->rows[i].fd, 1);
+}
+
+static int end_at(const struct walk *walk, const struct stat *status, struct host_path *ret)
+{
+	ret->uid = status->st_uid;
+	ret->gid = status->st_gid;
+	ret->mode = status->st_mode;
+	ret->n_links = status->st_nlink;
+	ret->size_bytes = (uint64_t)status->st_size;
+	return end(walk, kind_of(status->st_mode), walk->path, ret);
+}
+
+/* -EAGAIN: look() has to open the path itself. */
+static int look_in_parent(struct walk *walk, struct host_path *ret)
+{
+	struct parents *parents = walk->search->parents;
+	size_t len = (size_t)(strrchr(walk->path, '/') - walk->path);
+	struct parent *parent = parents ? find_parent(parents, walk->path, len) : NULL;
+	struct stat status;
+
+	if (parents && !parent)
+		add_parent(parents, walk->path, len);
+	if (!parent)
+		return -EAGAIN;
+	if (parent->fd == -EAGAIN)
+		parent->fd = path_open_no_links(AT_FDCWD, parent->path, O_PATH | O_DIRECTORY);
+	if (parent->fd == -ENOENT || parent->fd == -ENOTDIR)
+		return end(walk, HOST_MISSING, walk->path, ret);
+	if (parent->fd < 0)
+		return -EAGAIN;
+	if (fstatat(parent->fd, walk->path + len + 1, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? end(walk, HOST_MISSING, walk->path, ret) : -EAGAIN;
+	return S_ISLNK(status.st_mode) ? -EAGAIN : end_at(walk, &status, ret);
+}
+
 static int look(struct walk *walk, struct host_path *ret)
 {
 	_cleanup_close_ int fd = -EBADF;
 	struct stat status;
+	int r;
 
 	/* Most paths in "/" that plans ask for are links, such as /bin and /lib64. */
 	if (is_in_root(walk->path) && read_target(walk, AT_FDCWD, walk->path, walk->path) == 0)
 		return 0;
+	r = is_in_root(walk->path) ? -EAGAIN : look_in_parent(walk, ret);
+	if (r != -EAGAIN)
+		return r;
 	fd = path_open_no_links(AT_FDCWD, walk->path, O_PATH | O_NOFOLLOW);
 	switch (fd) {
 	case -ELOOP:
@@ -324,12 +405,7 @@ static int look(struct walk *walk, struct host_path *ret)
 		return fd < 0 ? fd : -errno;
 	if (S_ISLNK(status.st_mode))
 		return learn(walk, fd, &status, walk->path, ret);
-	ret->uid = status.st_uid;
-	ret->gid = status.st_gid;
-	ret->mode = status.st_mode;
-	ret->n_links = status.st_nlink;
-	ret->size_bytes = (uint64_t)status.st_size;
-	return end(walk, kind_of(status.st_mode), walk->path, ret);
+	return end_at(walk, &status, ret);
 }
 
 /* Continues until the path contains no more links, or cannot be resolved. */
@@ -415,8 +491,9 @@ static int follow_refused(struct place_search *search, struct host_path *place,
 	return 1;
 }
 
-int probe_places(struct place_search *search, const char *const *paths, struct host *ret,
-		 struct sbx_error *err)
+/* The same without search->parents. */
+static int probe_all(struct place_search *search, const char *const *paths, struct host *ret,
+		     struct sbx_error *err)
 {
 	bool is_sorted = true;
 	struct host_path *places;
@@ -446,6 +523,24 @@ int probe_places(struct place_search *search, const char *const *paths, struct h
 	ret->links = search->links;
 	ret->n_links = search->n_links;
 	return 0;
+}
+
+int probe_places(struct place_search *search, const char *const *paths, struct host *ret,
+		 struct sbx_error *err)
+{
+	struct parents parents;
+	int r;
+
+	parents.n_replaced = 0;
+	for (size_t i = 0; i < N_PARENTS; i++) {
+		parents.rows[i].path[0] = '\0';
+		parents.rows[i].fd = -EBADF;
+	}
+	search->parents = &parents;
+	r = probe_all(search, paths, ret, err);
+	search->parents = NULL;
+	close_parents(&parents);
+	return r;
 }
 
 static int refuse_link(const struct host_path *place, const char *option, struct sbx_error *err)
