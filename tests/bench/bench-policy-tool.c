@@ -70,7 +70,7 @@ int bench_find_tool(const char *name, struct text *ret, struct sbx_error *err)
 		return 0;
 	(void)sbx_error_what(err, -ENOENT, "cannot measure '%s'", name);
 	sbx_error_why(err, "it is not beside sbx-bench, in '%s'", own);
-	sbx_error_fix(err, "install both into one folder, or leave it out with --filter");
+	sbx_error_fix(err, "install both into one directory, or leave it out with --filter");
 	return -ENOENT;
 }
 

@@ -197,7 +197,7 @@ static int begin(bool as_user, struct spawn_bench **ret, struct sbx_error *err)
 		return r;
 	r = make_home(bench);
 	if (r < 0) {
-		(void)sbx_error_what(err, r, "cannot make a folder for records");
+		(void)sbx_error_what(err, r, "cannot create a directory for records");
 		return r;
 	}
 	*ret = take_ptr(bench);

@@ -527,7 +527,7 @@ int main(void)
 	char project[4096];
 	pid_t pid;
 
-	must(getcwd(project, sizeof(project)), "tell the working folder");
+	must(getcwd(project, sizeof(project)), "read the working directory");
 	register_it(&floor);
 	watch_signals(&floor);
 	pid = clone_init(&floor);

@@ -256,7 +256,7 @@ const struct escape escapes_privileges[] = {
 	{ "limited_run_from_sealable_memory", NEEDS_USER, run_from_memory, MFD_CLOEXEC | MFD_ALLOW_SEALING },
 	{ "limited_run_copy_in_tmp", NEEDS_USER, run_a_copy, 0 },
 	{ "limited_run_copy_in_shm", NEEDS_USER, run_a_copy, 1 },
-	{ "limited_run_copy_in_folder", NEEDS_USER, run_a_copy, 2 },
+	{ "limited_run_copy_in_directory", NEEDS_USER, run_a_copy, 2 },
 	{ .name = NULL },
 };
 /* clang-format on */
