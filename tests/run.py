@@ -7,8 +7,9 @@ passed. A test that died before it could say "not ok" counts as one failure.
 
     tests/run.py BUILD [--suite=SUITE]... [--slow] [--sanitize] [--targets] [NAME...]
 
-With --targets it runs nothing and prints the files that the selected tests need, one a line, for ninja. A NAME selects the tests whose name contains it; if there is none, the single cases whose name contains it. A NAME
-that selects nothing is an error, status 2. Where CI is set, every suite must run and only what tests/skips accepts may
+With --targets it runs nothing and prints the files that the selected tests need, one a line, for ninja. A NAME selects
+the tests whose name contains it, or one test by its file or as SUITE/NAME; if there is none, the single cases whose name
+contains it. A NAME that selects nothing is an error, status 2. Where CI is set, every suite must run and only what tests/skips accepts may
 be skipped.
 """
 import json
@@ -104,6 +105,16 @@ def targets(build, tests, chosen):
                   for path in target["filename"])
 
 
+def is_named(test, name):
+    """Is the name part of the test's, or one of its other names: its file, with or without the directory, or
+    SUITE/NAME as a failure is printed?
+    """
+    path = pathlib.PurePath(name)
+    file = path.stem.removeprefix("test-")
+    return (name in test.name or name == f"{test.suite}/{test.name}"
+            or (file == test.name and (path.suffix != "" or path.stem.startswith("test-"))))
+
+
 def select(tests, suites, names):
     """Returns the selected tests, the text for TEST_ONLY if a name selects single cases, and the names that select
     nothing.
@@ -111,9 +122,9 @@ def select(tests, suites, names):
     tests = [test for test in tests if test.suite in suites]
     if not names:
         return tests, None, []
-    chosen = [test for test in tests if any(name in test.name for name in names)]
+    chosen = [test for test in tests if any(is_named(test, name) for name in names)]
     if chosen or len(names) > 1:
-        return chosen, None, [name for name in names if not any(name in test.name for test in tests)]
+        return chosen, None, [name for name in names if not any(is_named(test, name) for test in tests)]
     source = pathlib.Path(__file__).parent
     holders = {path.stem.removeprefix("test-") for path in source.rglob("*")
                if path.suffix in (".c", ".sh", ".py") and names[0] in path.read_text(errors="replace")}

@@ -58,18 +58,36 @@ static int walk(struct kernel *kernel, enum part part, enum step_kind first, enu
 	return 0;
 }
 
+/* The kinds of a stage follow one another; "no step is left out" does not depend on a name here. */
+static enum step_kind first_of(enum step_stage stage)
+{
+	enum step_kind kind = 0;
+
+	while (step_row(kind)->stage != stage)
+		kind++;
+	return kind;
+}
+
+static enum step_kind last_of(enum step_stage stage)
+{
+	enum step_kind kind = N_STEP_KINDS - 1;
+
+	while (step_row(kind)->stage != stage)
+		kind--;
+	return kind;
+}
+
+static int run_stage(struct kernel *kernel, enum step_stage stage, struct kernel_failure *ret)
+{
+	return walk(kernel, RUN, first_of(stage), last_of(stage), ret);
+}
+
 uint32_t kernel_find_step(const struct plan *plan, enum step_kind kind)
 {
 	for (size_t i = 0; i < plan->n_steps; i++)
 		if (plan->steps[i].kind == kind)
 			return (uint32_t)i;
 	return KERNEL_NO_STEP;
-}
-
-/* Steps that add to the file tree are ordered by their targets, so they count as one kind. */
-static enum step_kind rank(enum step_kind kind)
-{
-	return kind > STEP_BIND && kind <= STEP_PTS ? STEP_BIND : kind;
 }
 
 static bool is_of_tree(enum step_kind kind)
@@ -84,13 +102,13 @@ static bool is_of_tree(enum step_kind kind)
 static int check_order(const struct plan *plan, struct kernel_failure *ret)
 {
 	bool is_alone = false;
+	size_t wrong = steps_find_disorder(plan->steps, plan->n_steps);
 
+	if (wrong < plan->n_steps)
+		return fail(ret, wrong, -EINVAL);
 	for (size_t i = 0; i < plan->n_steps; i++) {
 		const struct step *step = &plan->steps[i];
 
-		if (step->kind >= N_STEP_KINDS ||
-		    (i > 0 && rank(step->kind) < rank(plan->steps[i - 1].kind)))
-			return fail(ret, i, -EINVAL);
 		is_alone = is_alone || step->kind == STEP_PIVOT;
 		if (is_of_tree(step->kind) && (!is_alone || mask_has_name(step_target(step))))
 			return fail(ret, i, -EINVAL);
@@ -117,7 +135,7 @@ int kernel_prepare(struct kernel *kernel, const struct plan *plan, const struct 
 	for (size_t i = 0; i < n_fds; i++)
 		kernel->fds[i] = -EBADF;
 
-	r = walk(kernel, RUN, 0, STEP_NAMESPACES, ret_failure);
+	r = run_stage(kernel, STAGE_SUPERVISOR, ret_failure);
 	if (r == 0 && kernel_borrows(kernel))
 		r = walk(kernel, REACH, STEP_ROOT, STEP_SEAL, ret_failure);
 	fd_close_many(&kernel->owner_fd, 1);
@@ -150,14 +168,14 @@ static int build(struct kernel *kernel, struct kernel_failure *ret)
 
 	leave_to_supervisor(kernel);
 	if (r == 0)
-		r = walk(kernel, RUN, STEP_ID_MAP, STEP_ID_MAP, ret);
+		r = walk(kernel, RUN, first_of(STAGE_BUILD), STEP_ROOT - 1, ret);
 	if (r == 0 && !kernel_borrows(kernel))
 		r = walk(kernel, REACH, STEP_ROOT, STEP_SEAL, ret);
 	if (r == 0)
 		r = walk(kernel, MAKE, STEP_ROOT, STEP_SEAL, ret);
 	if (r == 0)
 		r = walk(kernel, RUN, STEP_ROOT, STEP_SEAL, ret);
-	return r < 0 ? r : walk(kernel, RUN, STEP_HOSTNAME, STEP_LISTEN, ret);
+	return r < 0 ? r : walk(kernel, RUN, STEP_SEAL + 1, last_of(STAGE_BUILD), ret);
 }
 
 int kernel_build(struct kernel *kernel, struct kernel_failure *ret)
@@ -172,14 +190,14 @@ int kernel_build(struct kernel *kernel, struct kernel_failure *ret)
 
 int kernel_confine(struct kernel *kernel, struct kernel_failure *ret)
 {
-	return walk(kernel, RUN, STEP_RLIMIT, STEP_TERMINAL, ret);
+	return run_stage(kernel, STAGE_CONFINE, ret);
 }
 
 int kernel_become(struct kernel *kernel, struct kernel_failure *ret)
 {
 	if (kernel->umask)
 		(void)umask(*kernel->umask);
-	return walk(kernel, RUN, STEP_WORKING_DIRECTORY, STEP_EXEC, ret);
+	return run_stage(kernel, STAGE_COMMAND, ret);
 }
 
 int kernel_finish(struct kernel *kernel)

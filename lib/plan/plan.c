@@ -13,6 +13,7 @@
 
 #include "plan/plan-internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -520,6 +521,8 @@ static int build(struct planner *planner)
 	plan->template = planner->chosen.template->name;
 	plan->steps = planner->steps.rows;
 	plan->n_steps = planner->steps.n_rows;
+	/* Otherwise kernel_prepare() refuses the plan. */
+	assert(steps_find_disorder(plan->steps, plan->n_steps) == plan->n_steps);
 	r = compare_with_decisions(planner);
 	if (r < 0)
 		return r;

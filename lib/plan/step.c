@@ -252,6 +252,21 @@ const struct step_row *step_row(enum step_kind kind)
 	return &rows[kind];
 }
 
+/* Steps that add to the file tree are ordered by their targets, so they count as one kind. */
+static enum step_kind rank(enum step_kind kind)
+{
+	return kind > STEP_BIND && kind <= STEP_PTS ? STEP_BIND : kind;
+}
+
+size_t steps_find_disorder(const struct step *steps, size_t n_steps)
+{
+	for (size_t i = 0; i < n_steps; i++)
+		if (steps[i].kind >= N_STEP_KINDS ||
+		    (i > 0 && rank(steps[i].kind) < rank(steps[i - 1].kind)))
+			return i;
+	return n_steps;
+}
+
 const char *step_target(const struct step *step)
 {
 	const struct step_field *first = rows[step->kind].fields;

@@ -335,6 +335,10 @@ struct step_row {
 };
 const struct step_row *step_row(enum step_kind kind);
 
+/* The first step that is of no kind, or of one that has to come before that of the step before it;
+ * @n_steps if the order is right. */
+size_t steps_find_disorder(const struct step *steps, size_t n_steps);
+
 /* NULL if the kind has no target. */
 const char *step_target(const struct step *step);
 /* The string in the field with the name @name[0..n), or NULL. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -29,7 +30,7 @@ static const char *const codes[] = {
 	[CHECK_NETWORK] = "W17",     [CHECK_HOST_NETWORK] = "W18",
 	[CHECK_UNREADABLE] = "W19",  [CHECK_MOUNT] = "W20",
 	[CHECK_SETTING] = "W21",     [CHECK_PATH] = "W22",
-	[CHECK_NO_FILES] = "W23",
+	[CHECK_NO_FILES] = "W23",    [CHECK_SCHEDULER] = "W24",
 };
 
 static void report_warning(struct checker *checker)
@@ -397,6 +398,27 @@ static void check_network(struct checker *checker)
 		warn_of(checker, kind_of_problem[enforcement.problem], &enforcement);
 }
 
+/* No program of this version reads them. */
+static void check_scheduler(struct checker *checker)
+{
+	static const char section[] = "scheduler.";
+	const struct policy *policy = checker->policy;
+
+	for (size_t i = 0; i < policy->n_settings; i++) {
+		const struct setting *setting = &policy->settings[i];
+
+		if (strncmp(setting->path, section, strlen(section)) != 0)
+			continue;
+		check_warn(checker, CHECK_SCHEDULER, setting->place, "'%s' limits nothing",
+			   setting->path);
+		sbx_error_why(&checker->warning.error,
+			      "it is for sbx-sched, which this version does not have");
+		sbx_error_fix(&checker->warning.error,
+			      "leave it out, or let the caller count its sandboxes");
+		return;
+	}
+}
+
 static void check_settings(struct checker *checker)
 {
 	struct rule_enforcement enforcement = hostname_enforcement(checker->policy);
@@ -407,6 +429,7 @@ static void check_settings(struct checker *checker)
 	enforcement = ports_enforcement(checker->policy);
 	if (checker->net_mode != NET_HOST && enforcement.state != ENFORCEMENT_HELD)
 		warn_of(checker, kind_of_problem[enforcement.problem], &enforcement);
+	check_scheduler(checker);
 }
 
 static void checker_deinit(struct checker *checker)

@@ -350,10 +350,19 @@ static void add_choices(struct json_writer *writer, const struct policy_key *key
 	json_end_object(writer);
 }
 
+static const char *value_of(const struct policy_key *key)
+{
+	if (key->type != KEY_COUNT)
+		return values[key->type];
+	if (key->flags & KEY_QUOTED)
+		return STRING("^[0-9]*$");
+	return key->flags & KEY_POSITIVE ? "{\"type\":\"integer\",\"minimum\":1}"
+					 : values[KEY_COUNT];
+}
+
 static void add_value(struct json_writer *writer, const struct policy_key *key)
 {
-	const char *value = key->flags & KEY_QUOTED && key->type == KEY_COUNT ? STRING("^[0-9]*$")
-									      : values[key->type];
+	const char *value = value_of(key);
 
 	if (value)
 		json_add_raw(writer, value, strlen(value));

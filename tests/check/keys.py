@@ -67,6 +67,17 @@ def agree(what, page, program):
              + [f"{entry}: the page has it, the program not" for entry in sorted(set(page) - set(program))])
 
 
+def unread():
+    """Yields each setting that no code reads or refuses by its name, its list's name or its section's prefix."""
+    code = "".join(tap.read(name) for name in tap.files("*.c", "*.h")
+                   if name.parts[0] in ("lib", "tools") and name.name not in ("keys.c", "merge.c"))
+    for key in strings("lib/policy/keys.c", r'\{ "([\w.\[\]*]+)", KEY_\w+, [^,]*\bSET\b'):
+        name = re.sub(r"\[\].*$", "", key)
+        section = name.rpartition(".")[0]
+        if not any(f'"{text}' in code for text in (name, section + ".*", section + ".") if len(text) > 2):
+            yield key
+
+
 def main():
     schema = json.loads(tap.must(tap.tools()["sbx-policy"], "schema"))
     program = {key for key in keys_of_schema(schema) if not key.endswith("[]")}
@@ -81,6 +92,7 @@ def main():
           strings("lib/policy/guarded.c", r'\.name = "([^"]+)"')
           + strings("lib/policy/guarded.h", r'"(builtin:[^"]+)"'))
     agree("the warnings", table("WARNINGS"), strings("lib/policy/check.c", r'= "(W\d+)",'))
+    tap.none("some code reads or refuses each setting", list(unread()))
     tap.done()
 
 

@@ -507,6 +507,12 @@ static void refuses_settings_that_no_sandbox_can_have(void)
 	expect_warnings("net: {mode: host, loopback: {connect: [2], bind: [2]}}\n", "W23 1:1");
 }
 
+static void warns_of_settings_that_no_program_reads(void)
+{
+	expect_warnings("scheduler: {global_max: 3, age_threshold: 1m}\n", "W23 1:1 | W24 1:25");
+	expect_warnings("scheduler: {}\n", "W23 1:1");
+}
+
 #define EXEC(paths) RULE("run", "syscall: exec, path: " paths, "allow")
 #define READ(paths) RULE("see", "syscall: fs.read, path: " paths, "allow")
 
@@ -600,6 +606,7 @@ static const struct test tests[] = {
 	TEST(a_mount_that_no_rule_denies_is_fine),
 	TEST(refuses_denials_that_nothing_can_enforce),
 	TEST(refuses_settings_that_no_sandbox_can_have),
+	TEST(warns_of_settings_that_no_program_reads),
 	TEST(warns_of_a_program_that_cannot_be_read),
 	TEST(a_program_that_may_be_read_is_fine),
 	TEST(the_seeds_policies_warn_of_nothing_but_enforcement),
