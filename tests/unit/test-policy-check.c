@@ -509,7 +509,7 @@ static void refuses_settings_that_no_sandbox_can_have(void)
 
 static void warns_of_settings_that_no_program_reads(void)
 {
-	expect_warnings("scheduler: {global_max: 3, age_threshold: 1m}\n", "W23 1:1 | W24 1:25");
+	expect_warnings("scheduler: {global_max: 3, age_threshold: 1m}\n", "W23 1:1 | W24 1:43");
 	expect_warnings("scheduler: {}\n", "W23 1:1");
 }
 
@@ -553,7 +553,7 @@ static void the_seeds_policies_warn_of_nothing_but_enforcement(void)
 {
 	expect_warnings(seed_buntime, "W17 24:7");
 	expect_warnings(seed_manifest, "");
-	expect_warnings(seed_fluffy, "W09 2:5 | W08 10:5 | W08 14:5");
+	expect_warnings(seed_fluffy, "W24 22:15 | W09 2:5 | W08 10:5 | W08 14:5");
 }
 
 static void ignore(const struct policy_warning *warning, void *userdata)
