@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/hostname.h"
 #include "policy/artefact-internal.h"
 #include "policy/decide.h"
 #include "policy/guarded.h"
@@ -96,7 +97,7 @@ struct policy_engine {
 	struct component components[COMPONENTS_MAX + 1]; /* not set before they are found */
 };
 
-#define HOST_SUFFIXES_MAX 128
+#define HOST_SUFFIXES_MAX HOSTNAME_LABELS_MAX
 #define NO_PROJECT SIZE_MAX
 
 /* The request, checked and looked up. Words are rows or ARTEFACT_NONE. */
