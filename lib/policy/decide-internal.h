@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/hostname.h"
 #include "policy/artefact-internal.h"
 #include "policy/decide.h"
 #include "policy/guarded.h"
@@ -97,7 +98,7 @@ struct policy_engine {
 	struct component components[COMPONENTS_MAX + 1]; /* not initialised */
 };
 
-#define HOST_SUFFIXES_MAX 128
+#define HOST_SUFFIXES_MAX HOSTNAME_LABELS_MAX
 #define NO_PROJECT SIZE_MAX
 
 /* The request, checked and looked up. Words are row numbers or ARTEFACT_NONE. */

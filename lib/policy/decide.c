@@ -11,12 +11,12 @@
 
 #include "policy/decide.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hostname.h"
 #include "base/path.h"
 #include "policy/guarded.h"
 #include "policy/decide-internal.h"
@@ -150,16 +150,8 @@ void engine_begin(struct policy_engine *engine)
 	engine->n_candidates = engine->n_found = 0;
 }
 
-/*
- * The request's host: a name or an address, parsed so strictly that no two programs can take it for
- * different hosts
- *
- * inet_aton() parses "127.1", "0x7f.0.0.1", "2130706433" and "010.0.0.1" as addresses, other
- * parsers take them for names: so a host whose last label is a number must be a complete IPv4
- * address. An IPv4 address inside an IPv6 one reaches the same host, so the rules about both apply.
- */
-
-#define LABEL_MAX 63
+/* The request's host, read by base/hostname. An IPv4 address inside an IPv6 one reaches the same
+ * host, so the rules about both apply. */
 
 static void set_ipv4(struct query *query, const uint8_t bytes[4])
 {
@@ -167,113 +159,46 @@ static void set_ipv4(struct query *query, const uint8_t bytes[4])
 	artefact_address_bits(bytes, 4, query->ipv4);
 }
 
-static const char *read_ipv6(const char *text, struct query *query)
+static void set_ipv6(struct query *query, const uint8_t bytes[16])
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	uint8_t bytes[16];
 
-	if (inet_pton(AF_INET6, text, bytes) != 1)
-		return "the host looks like an IPv6 address, but is not a valid one";
 	query->has_ipv6 = true;
 	artefact_address_bits(bytes, 16, query->ipv6);
 	if (memcmp(bytes, mapped, sizeof(mapped)) == 0)
 		set_ipv4(query, bytes + 12);
-	return NULL;
 }
 
-static bool is_digit(char c)
+static void set_name(const struct policy_engine *engine, const struct hostname *host,
+		     struct query *query)
 {
-	return c >= '0' && c <= '9';
-}
-
-/* Would some program parse a name with this last label as an address? */
-static bool ends_in_number(const char *label)
-{
-	if (label[0] == '0' && (label[1] == 'x' || label[1] == 'X'))
-		return true;
-	while (is_digit(*label))
-		label++;
-	return *label == '\0';
-}
-
-/* Copies a label in lower case. Returns its length, or 0 if it is invalid. */
-static size_t fold_label(const char *text, char *folded)
-{
-	size_t len = 0;
-
-	for (; text[len] && text[len] != '.'; len++) {
-		char c = text[len];
-
-		folded[len] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
-		if (len == LABEL_MAX ||
-		    !(is_digit(c) || (folded[len] >= 'a' && folded[len] <= 'z') || c == '-' ||
-		      c == '_'))
-			return 0;
-	}
-	return len;
-}
-
-static const char *read_name(const struct policy_engine *engine, const char *text,
-			     struct query *query)
-{
-	char name[HOST_BYTES_MAX + 1];
-	uint16_t starts[HOST_SUFFIXES_MAX];
-	size_t n_labels = 0, len = 0;
-
-	/* Terminates: 253 bytes and a dot have at most 127 labels. */
-	for (;;) {
-		size_t n = fold_label(text + len, name + len);
-
-		if (n == 0)
-			return "the host is neither an address nor a name: a name consists of "
-			       "labels of letters, digits, '-' and '_' between dots";
-		starts[n_labels++] = (uint16_t)len;
-		len += n;
-		if (text[len] == '\0' || text[len + 1] == '\0')
-			break;
-		name[len++] = '.';
-	}
-	name[len] = '\0';
-	if (ends_in_number(name + starts[n_labels - 1])) {
-		uint8_t bytes[4];
-
-		if (inet_pton(AF_INET, name, bytes) != 1)
-			return "the host ends in a number, but is not a complete IPv4 address";
-		set_ipv4(query, bytes);
-		return NULL;
-	}
-	query->host = find_word(engine, name, len);
-	for (size_t i = 1; i < n_labels; i++) {
-		uint32_t word = find_word(engine, name + starts[i], len - starts[i]);
+	query->host = find_word(engine, host->name, host->len);
+	for (size_t i = 1; i < host->n_labels; i++) {
+		size_t at = host->labels[i];
+		uint32_t word = find_word(engine, host->name + at, host->len - at);
 
 		if (word != ARTEFACT_NONE)
 			query->suffixes[query->n_suffixes++] = word;
 	}
-	return NULL;
 }
 
-static const char *read_host(struct policy_engine *engine, const char *host, struct query *query)
+static const char *read_host(struct policy_engine *engine, const char *text, struct query *query)
 {
-	size_t len = strnlen(host, HOST_BYTES_MAX + 2);
-	char address[INET6_ADDRSTRLEN];
-	bool brackets = host[0] == '[';
+	struct hostname host;
+	/* More bytes than any host has need not be counted. */
+	enum hostname_problem problem =
+		hostname_read(text, strnlen(text, HOST_BYTES_MAX + 2), &host);
 
 	query->has_host = true;
-	if (len == 0)
-		return "the host is empty";
-	/* A name may have a final dot after its 253 bytes. */
-	if (len > HOST_BYTES_MAX + 1u || (len > HOST_BYTES_MAX && host[len - 1] != '.'))
-		return "the host is longer than 253 bytes";
-	if (!memchr(host, ':', len))
-		return read_name(engine, host, query);
-	if (brackets && host[len - 1] != ']')
-		return "the host's bracket is not closed";
-	len -= brackets ? 2 : 0;
-	if (len >= sizeof(address))
-		return "the host is longer than any address";
-	memcpy(address, host + brackets, len);
-	address[len] = '\0';
-	return read_ipv6(address, query);
+	if (problem != HOSTNAME_OK)
+		return hostname_problem_text(problem);
+	if (host.kind == HOSTNAME_IPV6)
+		set_ipv6(query, host.bytes);
+	else if (host.kind == HOSTNAME_IPV4)
+		set_ipv4(query, host.bytes);
+	else
+		set_name(engine, &host, query);
+	return NULL;
 }
 
 /* ---- the request ---- */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hostname.h"
 #include "policy/model.h"
 
 struct sbx_error;
@@ -26,8 +27,6 @@ struct port_range {
 	uint16_t from;
 	uint16_t to;
 };
-
-#define HOST_BYTES_MAX 253
 
 /* Accepts "example.com" and "*.example.com": letters, digits, '-' and '_' in labels; not an
  * address, and without a port. */
