@@ -14,6 +14,24 @@ recorded() { # EVENT MEMBER...: one record has them all
 	[ -n "$lines" ]
 }
 
+members_are_documented() {
+	python3 - "$spool" "${SBX_SOURCE:?}/man/sbx-audit-layout.7.scd" <<'END'
+import json
+import re
+import sys
+
+page = open(sys.argv[2], encoding="utf-8").read().split("## Records of sbx-spawn")[1].split("\n# ")[0]
+rows = re.findall(r"^\|  (.*)$", page, re.M)
+known = {name.replace("\\", "") for row in rows for name in re.findall(r"_((?:\\_|[a-z0-9])+)_", row)}
+ids = {"refused", "bare", "unbare", "none", "entered"}  # the spool is root's: others write there as well
+records = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
+found = {name for record in records if record.get("sandbox_id") in ids for name in record}
+missing = found - known - {"event", "time", "boot", "boot_usec", "tool", "version", "pid"}
+print(*missing)
+sys.exit(bool(missing) or "sandbox_id" not in found)
+END
+}
+
 run sbx-spawn -q --id refused --read /no/such/path -- true
 check a_start_is_refused has_status 125
 check a_refused_start_is_recorded recorded sandbox_failed '"sandbox_id":"refused"' '"reason":"refused"' /no/such/path
@@ -51,4 +69,5 @@ check without_a_rule_it_wants_a_review test "$status" -ne 0
 check how_to_grant_it_is_said err_has '{op: container.run, mode: debug}, action: allow}'
 run sbx-spawn --debug --print-plan -v --policy "$work/review.yaml" -- true
 check the_plan_says_that_exec_is_refused out_has "'sbx-ctl exec' is refused"
+check the_page_of_the_log_has_every_member members_are_documented
 finish

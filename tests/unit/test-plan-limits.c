@@ -73,6 +73,22 @@ static void the_templates_have_their_numbers(void)
 	}
 }
 
+/* A limit without a row in lib/plan/limits.c would be refused because of a cgroup that it never
+ * had. */
+static void every_limit_has_a_mechanism(void)
+{
+	for (int i = 0; i < N_LIMITS; i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		planning.host.cgroup = "/sys/fs/cgroup/x";
+		planning.host.controllers = ALL_CONTROLLERS;
+		limit(&planning, (enum limit)i, 1000000);
+		expect_plan(&planning);
+		expect(planning.plan && planning.plan->limits[i].holder != HELD_BY_NOBODY);
+	}
+}
+
 static void refuses_a_template_that_is_not_there(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -548,6 +564,7 @@ static void a_limit_that_is_reached_is_told_with_its_value_and_origin(void)
 
 static const struct test tests[] = {
 	TEST(the_templates_have_their_numbers),
+	TEST(every_limit_has_a_mechanism),
 	TEST(refuses_a_template_that_is_not_there),
 	TEST(options_override_the_policy_and_that_the_template),
 	TEST(a_typed_template_does_not_widen_a_strict_profile),
