@@ -198,8 +198,13 @@ static void add_list(struct text *out, enum match_key key, const struct match_li
 	text_add(out, ": ");
 	switch (key) {
 	case MATCH_HOST:
-	case MATCH_CIDR:
 		add_given(out, "host", request->host);
+		return;
+	case MATCH_CIDR:
+		if (request->address)
+			add_given(out, "address", request->address);
+		else
+			add_given(out, "host", request->host);
 		return;
 	case MATCH_PORT:
 		if (request->has_port)

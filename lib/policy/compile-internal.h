@@ -108,7 +108,8 @@ struct builder {
 	struct rows below;
 	struct rows found;
 	struct rows plain;
-	struct glob glob; /* the one that trie_add() adds: too big for a stack frame */
+	struct rows addressed; /* u32 conditions */
+	struct glob glob;      /* the one that trie_add() adds: too big for a stack frame */
 };
 
 /* A pair for @rows. */

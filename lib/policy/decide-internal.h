@@ -18,6 +18,7 @@
 #include "policy/decide.h"
 #include "policy/guarded.h"
 #include "policy/model.h"
+#include "policy/special.h"
 
 /* A condition's mark is the generation and, in its low bits, the state by its primary key. */
 #define MARK_INCLUDED 1u
@@ -67,6 +68,7 @@ struct policy_engine {
 	const struct artefact_word *words;
 	const struct artefact_entry *entries;
 	const uint32_t *plain;
+	const uint32_t *addressed;
 	size_t words_mask;
 	size_t entries_mask;
 	struct guarded_list first_guarded; /* until the caller sets another list */
@@ -74,6 +76,7 @@ struct policy_engine {
 	const struct builtin_rule *builtins;
 	uint64_t builtin_operations; /* of all built-in rules */
 	uint64_t exec_bit;
+	uint64_t connect_bit;
 	uint32_t empty_word; /* of "any host", or NONE */
 	uint32_t generation;
 	uint32_t *marks;      /* by condition */
@@ -99,6 +102,15 @@ struct policy_engine {
 #define HOST_SUFFIXES_MAX 128
 #define NO_PROJECT SIZE_MAX
 
+struct query_address {
+	bool has_ipv4;
+	bool has_ipv6;
+	uint64_t ipv4[2]; /* high bits first, as in the index; the second is 0 */
+	uint64_t ipv6[2];
+	/* Why permissions count only with 'cidr'; NULL: others count as well. */
+	const char *special;
+};
+
 /* The request, checked and looked up. Words are rows or ARTEFACT_NONE. */
 struct query {
 	const struct policy_request *request;
@@ -111,15 +123,17 @@ struct query {
 	uint32_t suffixes[HOST_SUFFIXES_MAX]; /* known words behind its dots */
 	size_t n_suffixes;
 	bool has_host;
-	bool has_ipv4;
-	bool has_ipv6;
-	uint64_t ipv4[2]; /* high bits first, as in the index; the second is 0 */
-	uint64_t ipv6[2];
+	bool is_literal; /* the host is an address */
+	bool is_proxied; /* sbx-proxy connects, so special addresses are protected */
+	struct query_address address;
+	uint32_t embedded[SPECIAL_EMBEDDED_MAX]; /* IPv4 addresses that are judged as well */
+	size_t n_embedded;
 	uint32_t protos; /* one bit, or none where the request is not about the network */
 	uint32_t caller;
 	uint32_t state;
 	uint32_t mode;
-	uint32_t unsaid; /* match keys of which the request says nothing, as bits */
+	uint32_t unsaid; /* match keys of which the request says nothing, as bits; cidr: it says
+			    no address of a name */
 };
 
 /* decide.c: starts a new generation. */
@@ -128,12 +142,16 @@ void engine_begin(struct policy_engine *engine);
  * judged. */
 const char *query_read(struct policy_engine *engine, const struct policy_request *request,
 		       struct query *ret);
+/* Starts again for another address of the same query. */
+void query_restart(struct policy_engine *engine, const struct query *query);
 
 /* decide-lookup.c: splits the path into engine->components; false where it is not normal. */
 bool path_split(struct policy_engine *engine, const char *path);
 /* Both mark the conditions whose primary key holds, or is excluded. */
 void lookup_path(struct policy_engine *engine, const struct query *query);
 void lookup_network(struct policy_engine *engine, const struct query *query);
+/* Adds the conditions that only an address finds to the candidates, last. */
+void lookup_unsaid_address(struct policy_engine *engine);
 
 /* decide-rules.c: the answer of the artefact's rules alone; all of @ret. */
 void rules_judge(struct policy_engine *engine, const struct query *query,
