@@ -240,6 +240,8 @@ static void add_key(struct text *out, enum match_key key, const struct rule *rul
 
 	if (!list)
 		text_addf(out, "its %s does not match", match_key_name(key));
+	else if (key == MATCH_CIDR && !list->present)
+		text_add(out, "it has no cidr, which a permission for a special address needs");
 	else if (list->n_values == 0)
 		text_addf(out, "its %s is an empty list, which matches nothing",
 			  match_key_name(key));

@@ -821,6 +821,11 @@ static bool explain_rule(const struct policy_engine *engine, const struct query 
 		ret->key = key;
 		return true;
 	}
+	if (is_closed(query, &engine->conditions[rule->condition])) {
+		ret->near = NEAR_KEY;
+		ret->key = MATCH_CIDR;
+		return true;
+	}
 	ret->exception = find_exception(engine, query, rule);
 	if (ret->exception != ARTEFACT_NONE)
 		ret->near = NEAR_EXCEPTED;

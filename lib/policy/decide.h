@@ -139,7 +139,7 @@ enum policy_near {
 struct policy_explanation {
 	uint32_t rule;
 	enum policy_near near;
-	enum match_key key; /* NEAR_KEY */
+	enum match_key key; /* NEAR_KEY; MATCH_CIDR also where a special address needs it */
 	uint32_t exception; /* NEAR_EXCEPTED: which, from 0 */
 };
 

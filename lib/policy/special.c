@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 
-#define NEEDS_CIDR ", which only a rule with 'cidr' that allows it opens"
+#define NEEDS_CIDR "; only a rule with 'cidr' can allow it"
 
 struct special4 {
 	uint32_t prefix;
