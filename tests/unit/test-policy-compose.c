@@ -112,7 +112,7 @@ static void special_addresses_are_protected_where_the_proxy_connects(void)
 	expect(protects("capabilities: [{name: a, match: {op: net.*}, action: allow}]\n"));
 	expect(protects("version: 1\ndefaults: {net: allow}\n"));
 	expect(!protects("capabilities: [{name: a, match: {op: net.*}, action: deny}]\n"));
-	/* A port that is forwarded is no grant of the network. */
+	/* Forwarding a port does not imply the mode proxy. */
 	expect(!protects("version: 1\nnet: {loopback: {connect: [80]}}\n"));
 }
 
