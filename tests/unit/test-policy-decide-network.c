@@ -169,17 +169,25 @@ static void a_host_is_matched_by_the_name_and_a_network_by_the_address(void)
 	expect(is_allowed(&built, "a.example", "169.254.169.254"));
 }
 
-/* A "host" is compared with the name, also where it is an address. */
+/* A "host" is compared with the name, also where it is an address; found by the index, or compared
+ * because the path finds the rule. */
 static void the_address_of_a_name_is_no_host(void)
 {
-	for (int is_primary = 0; is_primary < 2; is_primary++) {
-		_cleanup_built_ struct built built = build_new();
+	_cleanup_built_ struct built built = build_new();
+	struct policy_request request = {
+		.operation = "tool.call", .path = "/a", .host = "a.example", .address = "9.1.1.1"
+	};
+	struct policy_decision decision;
 
-		build_rule(&built, POLICY_ALLOW, is_primary ? "net.connect" : "*",
-			   is_primary ? "host=9.1.1.1" : "host=9.1.1.1 cidr=9.0.0.0/8");
-		expect(is_allowed(&built, "9.1.1.1", NULL));
-		expect(!is_allowed(&built, "a.example", "9.1.1.1"));
-	}
+	build_rule(&built, POLICY_ALLOW, "net.connect", "host=9.1.1.1");
+	build_rule(&built, POLICY_ALLOW, "tool.call", "path=/a host=9.1.1.1");
+	expect(is_allowed(&built, "9.1.1.1", NULL));
+	expect(!is_allowed(&built, "a.example", "9.1.1.1"));
+	policy_decide(built.engine, &request, &decision);
+	expect_eq(decision.verdict, POLICY_DENY);
+	request.host = "9.1.1.1";
+	policy_decide(built.engine, &request, &decision);
+	expect_eq(decision.verdict, POLICY_ALLOW);
 }
 
 static void an_address_that_is_not_one_is_a_bad_request(void)
@@ -433,6 +441,30 @@ static void an_answer_without_an_address_depends_on_it_where_a_rule_asks(void)
 	}
 }
 
+/* A permission that a caller would have opens the address, but for the review of another rule. */
+static void a_protected_address_depends_on_what_a_permission_asks_for(void)
+{
+	_cleanup_built_ struct built built = build_new();
+	struct policy_request request = { .operation = "net.connect",
+					  .host = "a.example",
+					  .address = "10.0.0.1",
+					  .sandbox = "L1" };
+	struct policy_decision decision;
+
+	built.policy->special_needs_cidr = true;
+	build_rule(&built, POLICY_REVIEW, "net.connect", "host=a.example");
+	build_rule(&built, POLICY_ALLOW, "net.connect", "cidr=10.0.0.0/8")
+		->constraints.require_sandbox = "L3";
+	build_rule(&built, POLICY_ALLOW, "net.connect", "cidr=10.0.0.0/8 caller=me");
+	build_engine(&built);
+	policy_decide(built.engine, &request, &decision);
+	expect_eq(decision.cause, CAUSE_BUILTIN);
+	expect_eq(decision.facts, 1u << UNSAID_CALLER);
+	request.caller = "me";
+	policy_decide(built.engine, &request, &decision);
+	expect_eq(decision.verdict, POLICY_REVIEW);
+}
+
 static void a_name_that_is_allowed_depends_on_its_address_being_ordinary(void)
 {
 	_cleanup_built_ struct built built = build_new();
@@ -470,6 +502,7 @@ static const struct test tests[] = {
 	TEST(a_permission_that_does_not_count_opens_no_special_address),
 	TEST(a_token_opens_neither_what_a_rule_denies_nor_special_addresses),
 	TEST(an_answer_without_an_address_depends_on_it_where_a_rule_asks),
+	TEST(a_protected_address_depends_on_what_a_permission_asks_for),
 	TEST(a_name_that_is_allowed_depends_on_its_address_being_ordinary),
 	TEST_END,
 };
