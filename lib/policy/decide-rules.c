@@ -217,8 +217,6 @@ static void look_up(struct policy_engine *engine, const struct query *query)
 		lookup_network(engine, query);
 	for (uint32_t i = plain.first; i < plain.first + plain.count; i++)
 		mark_condition(engine, engine->plain[i], MARK_INCLUDED);
-	if ((query->unsaid >> MATCH_CIDR & 1) && (engine->header->needs_address & query->bit))
-		lookup_unsaid_address(engine);
 }
 
 static bool permits(const struct artefact_condition *match)
@@ -750,6 +748,7 @@ void rules_judge(struct policy_engine *engine, const struct query *query,
 		 struct policy_decision *ret)
 {
 	struct tally tally = { .verdict = POLICY_PASS };
+	bool lacks_address = query->unsaid >> MATCH_CIDR & 1;
 
 	look_up(engine, query);
 	find_rules(engine, query, &tally);
@@ -757,9 +756,15 @@ void rules_judge(struct policy_engine *engine, const struct query *query,
 	if (!tally.is_plain)
 		weigh(engine, query, &tally);
 	find_verdict(engine, query, &tally, ret);
+	/* The conditions of the index that the address would find: none of them holds without it.
+	 */
+	if (lacks_address && (engine->header->needs_address & query->bit)) {
+		lookup_unsaid_address(engine);
+		tally.may_depend = true;
+	}
 	if (tally.may_depend || tally.broken)
 		find_dependences(engine, query, ret);
-	if (query->is_proxied && (query->unsaid >> MATCH_CIDR & 1) && ret->verdict != POLICY_DENY) {
+	if (lacks_address && query->is_proxied && ret->verdict != POLICY_DENY) {
 		ret->facts |= 1u << UNSAID_ADDRESS;
 		ret->is_of_ordinary_address = true;
 	}
