@@ -14,6 +14,7 @@
 #include <sbx/error.h>
 
 #include "base/json.h"
+#include "policy/special.h"
 
 #include "tool.h"
 
@@ -78,6 +79,9 @@ static void add_dependences(struct text *out, const struct artefact *artefact,
 	const struct artefact_rule *rules = artefact_rows(artefact, SECTION_RULES);
 	const struct artefact_source *sources = artefact_rows(artefact, SECTION_SOURCES);
 
+	if (decision->is_of_ordinary_address)
+		text_add(out, "  depends on address: built-in rule '" SPECIAL_RULE_NAME
+			      "' denies special ones\n");
 	if (decision->builtin && decision->facts & 1u << UNSAID_MODE)
 		text_addf(out, "  depends on mode: built-in rule '%s'\n", decision->builtin);
 	for (size_t i = 0; i < decision->n_dependences; i++) {

@@ -198,8 +198,13 @@ static void add_list(struct text *out, enum match_key key, const struct match_li
 	text_add(out, ": ");
 	switch (key) {
 	case MATCH_HOST:
-	case MATCH_CIDR:
 		add_given(out, "host", request->host);
+		return;
+	case MATCH_CIDR:
+		if (request->address)
+			add_given(out, "address", request->address);
+		else
+			add_given(out, "host", request->host);
 		return;
 	case MATCH_PORT:
 		if (request->has_port)
@@ -235,6 +240,8 @@ static void add_key(struct text *out, enum match_key key, const struct rule *rul
 
 	if (!list)
 		text_addf(out, "its %s does not match", match_key_name(key));
+	else if (key == MATCH_CIDR && !list->present)
+		text_add(out, "it has no cidr, which a permission for a special address needs");
 	else if (list->n_values == 0)
 		text_addf(out, "its %s is an empty list, which matches nothing",
 			  match_key_name(key));

@@ -62,8 +62,10 @@ static const char *find_project(char *const words[], size_t n_words)
 /* Is the word after the operation a relative path? */
 static bool is_relative(char *const words[], size_t n_words)
 {
-	static const char *const names[] = { "caller=", "tag=",	  "state=", "mode=",
-					     PROJECT,	"proto=", "size=",  "sandbox=" };
+	static const char *const names[] = {
+		"caller=", "tag=",  "state=",	"mode=",   PROJECT,
+		"proto=",  "size=", "sandbox=", "sha256=", "address="
+	};
 	int row = n_words > 1 ? operation_find(words[0]) : OPERATION_UNKNOWN;
 
 	if (row == OPERATION_UNKNOWN || operation_at(row)->argument != ARGUMENT_PATH ||

@@ -40,6 +40,7 @@ static const size_t row_sizes[N_SECTIONS] = {
 	[SECTION_WORDS] = sizeof(struct artefact_word),
 	[SECTION_INDEX] = sizeof(struct artefact_entry),
 	[SECTION_PLAIN] = sizeof(uint32_t),
+	[SECTION_ADDRESSED] = sizeof(uint32_t),
 };
 
 const void *artefact_rows(const struct artefact *artefact, enum artefact_section section)
@@ -138,6 +139,8 @@ static void check_header(struct check *check)
 	must(check, check->n[SECTION_NODES] >= 2, "the two roots are missing");
 	for (int i = 0; i < N_CLASSES; i++)
 		must(check, header->defaults[i] <= POLICY_DENY, "a default is not an action");
+	must(check, header->special_needs_cidr <= 1 && header->reserved == 0,
+	     "the protection of special addresses is neither on nor off");
 	must(check,
 	     header->prefix_lengths[LENGTHS_IPV4] >> 33 == 0 &&
 		     header->prefix_lengths[LENGTHS_IPV6 + 2] >> 1 == 0 &&
@@ -233,6 +236,22 @@ static void check_numbers(struct check *check, enum artefact_section section, un
 
 	for (size_t i = 0; i < check->n[section]; i++)
 		must(check, numbers[i] >> shift < check->n[of], "an index exceeds its section");
+}
+
+/* A decision enters each of them among its candidates, once. */
+static void check_addressed(struct check *check)
+{
+	const struct artefact_condition *conditions =
+		artefact_rows(check->artefact, SECTION_CONDITIONS);
+	const uint32_t *rows = artefact_rows(check->artefact, SECTION_ADDRESSED);
+
+	check_numbers(check, SECTION_ADDRESSED, 0, SECTION_CONDITIONS);
+	for (size_t i = 0; !check->problem && i < check->n[SECTION_ADDRESSED]; i++) {
+		must(check, i == 0 || rows[i - 1] < rows[i],
+		     "the conditions about addresses do not ascend");
+		must(check, conditions[rows[i]].primary == MATCH_CIDR,
+		     "a condition about addresses is not indexed by them");
+	}
 }
 
 static void lead_to_node(struct check *check, uint32_t node)
@@ -421,6 +440,7 @@ static int check_all(const struct artefact *artefact, const char **problem)
 	check_numbers(&check, SECTION_TEXTS, 0, SECTION_WORDS);
 	check_numbers(&check, SECTION_POSTINGS, 2, SECTION_CONDITIONS);
 	check_numbers(&check, SECTION_PLAIN, 0, SECTION_CONDITIONS);
+	check_addressed(&check);
 	check_nodes(&check);
 	check_words(&check);
 	check_values(&check);

@@ -18,7 +18,7 @@
 struct sbx_error;
 
 #define ARTEFACT_MAGIC 0x3150786273000a1aull
-#define ARTEFACT_VERSION 2u
+#define ARTEFACT_VERSION 3u
 #define ARTEFACT_NONE UINT32_MAX
 /* Maximum distance of a key from its slot in a hash table, which bounds every look-up. */
 #define ARTEFACT_PROBES_MAX 32u
@@ -51,6 +51,7 @@ enum artefact_section {
 	SECTION_INDEX, /* struct artefact_entry: open-addressed table of hosts, address prefixes and
 			  ports */
 	SECTION_PLAIN, /* u32: conditions without an indexed key, in one span per operation */
+	SECTION_ADDRESSED, /* u32: conditions whose primary key is a cidr with values, ascending */
 	N_SECTIONS,
 };
 
@@ -82,7 +83,10 @@ struct artefact_header {
 	uint64_t seeds[N_TABLES];
 	uint64_t needs_project;		    /* operations with a glob below the project's root */
 	uint64_t needs_port;		    /* operations with a rule about ports */
+	uint64_t needs_address;		    /* operations with a rule about addresses */
 	uint32_t defaults[4];		    /* enum policy_action for each operation class */
+	uint32_t special_needs_cidr;	    /* 1: as in struct policy */
+	uint32_t reserved;		    /* 0 */
 	uint64_t prefix_lengths[N_LENGTHS]; /* bit sets of the prefix lengths that occur */
 	struct artefact_span sections[N_SECTIONS]; /* byte offset and number of rows */
 	struct artefact_span plain_of_operation[64];

@@ -185,14 +185,6 @@ static void check_lists(struct checker *checker, const struct condition *conditi
 		sbx_error_fix(&checker->warning.error, "add a value, or remove the key if "
 						       "anything is meant");
 	}
-	if (condition->lists[MATCH_HOST].present && condition->lists[MATCH_CIDR].present) {
-		check_warn(checker, CHECK_NEVER, condition->place,
-			   "'host' and 'cidr' in one condition");
-		sbx_error_why(
-			&checker->warning.error,
-			"a request names a host or an address, and both keys would have to match");
-		sbx_error_fix(&checker->warning.error, "split it into two rules");
-	}
 	check_only_excluding(checker, &condition->lists[MATCH_PATH]);
 	check_taken_out(checker, &condition->lists[MATCH_PATH]);
 }

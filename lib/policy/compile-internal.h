@@ -109,7 +109,8 @@ struct builder {
 	struct rows below;
 	struct rows found;
 	struct rows plain;
-	struct glob glob; /* the glob that trie_add() inserts: too large for the stack */
+	struct rows addressed; /* u32 conditions */
+	struct glob glob;      /* the glob that trie_add() inserts: too large for the stack */
 };
 
 /* Adds a pair to @rows. */

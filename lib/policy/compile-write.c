@@ -690,10 +690,14 @@ static int copy_out(struct writer *writer, void **ret_block, size_t *ret_n_bytes
 	struct builder *builder = writer->builder;
 	struct artefact_header *header = &builder->header;
 	const struct rows *sections[N_SECTIONS] = {
-		[SECTION_SOURCES] = &builder->sources,	     [SECTION_RULES] = &builder->rules,
-		[SECTION_CONDITIONS] = &builder->conditions, [SECTION_LISTS] = &builder->lists,
-		[SECTION_TEXTS] = &builder->list_words,	     [SECTION_VALUES] = &builder->values,
+		[SECTION_SOURCES] = &builder->sources,
+		[SECTION_RULES] = &builder->rules,
+		[SECTION_CONDITIONS] = &builder->conditions,
+		[SECTION_LISTS] = &builder->lists,
+		[SECTION_TEXTS] = &builder->list_words,
+		[SECTION_VALUES] = &builder->values,
 		[SECTION_PATTERNS] = &builder->patterns,
+		[SECTION_ADDRESSED] = &builder->addressed,
 	};
 	uint64_t n_bytes = (sizeof(*header) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 
@@ -736,6 +740,7 @@ int artefact_write(struct builder *builder, void **ret_block, size_t *ret_n_byte
 	memcpy(header->policy_digest, builder->policy->digest, sizeof(header->policy_digest));
 	for (int i = 0; i < N_CLASSES; i++)
 		header->defaults[i] = builder->policy->defaults[i];
+	header->special_needs_cidr = builder->policy->special_needs_cidr;
 
 	int r = write_sections(&writer);
 

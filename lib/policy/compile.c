@@ -164,7 +164,7 @@ static void builder_deinit(struct builder *builder)
 		&builder->sources,    &builder->rules,	 &builder->conditions, &builder->lists,
 		&builder->list_words, &builder->values,	 &builder->nodes,      &builder->links,
 		&builder->patterns,   &builder->entries, &builder->here,       &builder->below,
-		&builder->found,      &builder->plain,
+		&builder->found,      &builder->plain,	 &builder->addressed,
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(all); i++)
@@ -490,6 +490,24 @@ static int add_list(struct builder *builder, const struct build_condition *made,
 	return add_words(builder, list, &lists->texts[key - MATCH_CALLER]);
 }
 
+/* Lists a condition that only an address finds, for a request that does not say its address. */
+static int add_addressed(struct builder *builder, const struct build_condition *made,
+			 const struct match_list *list)
+{
+	uint32_t *row;
+
+	if (!list->present || list->n_values == 0)
+		return 0;
+	builder->header.needs_address |= made->operations;
+	if (condition_at(builder, made->row)->primary != MATCH_CIDR)
+		return 0;
+	row = rows_add(&builder->addressed, sizeof(*row), 1);
+	if (!row)
+		return -ENOMEM;
+	*row = made->row;
+	return 0;
+}
+
 static int add_lists(struct builder *builder, const struct build_condition *made,
 		     const struct condition *condition, struct sbx_error *err)
 {
@@ -506,6 +524,8 @@ static int add_lists(struct builder *builder, const struct build_condition *made
 	}
 	if (condition->lists[MATCH_PORT].present)
 		builder->header.needs_port |= made->operations;
+	if (add_addressed(builder, made, &condition->lists[MATCH_CIDR]) < 0)
+		return -ENOMEM;
 	if (keys_of_lists(condition_at(builder, made->row)) == 0)
 		return 0;
 	condition_at(builder, made->row)->lists = (uint32_t)builder->lists.n;

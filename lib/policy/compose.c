@@ -846,6 +846,7 @@ void compose_begin(struct composer *composer, const struct policy *policy,
 		return;
 	add_settings(composer, policy);
 	add_network(composer, policy);
+	composer->policy.special_needs_cidr = net_mode_has_proxy(policy_net_mode(policy));
 }
 
 int compose_finish(struct composer *composer, const struct policy **ret)

@@ -18,6 +18,7 @@
 #include "policy/decide.h"
 #include "policy/guarded.h"
 #include "policy/model.h"
+#include "policy/special.h"
 
 /* A condition's mark is the generation plus, in the low bits, the state of its primary key. */
 #define MARK_INCLUDED 1u
@@ -68,6 +69,7 @@ struct policy_engine {
 	const struct artefact_word *words;
 	const struct artefact_entry *entries;
 	const uint32_t *plain;
+	const uint32_t *addressed;
 	size_t words_mask;
 	size_t entries_mask;
 	struct guarded_list first_guarded; /* used until the caller sets another list */
@@ -75,6 +77,7 @@ struct policy_engine {
 	const struct builtin_rule *builtins;
 	uint64_t builtin_operations; /* union of all built-in rules' operations */
 	uint64_t exec_bit;
+	uint64_t connect_bit;
 	uint32_t empty_word; /* the word that stands for any host, or NONE */
 	uint32_t generation;
 	uint32_t *marks;      /* by condition */
@@ -101,6 +104,15 @@ struct policy_engine {
 #define HOST_SUFFIXES_MAX HOSTNAME_LABELS_MAX
 #define NO_PROJECT SIZE_MAX
 
+struct query_address {
+	bool has_ipv4;
+	bool has_ipv6;
+	uint64_t ipv4[2]; /* most significant bits first, as in the index; the second is 0 */
+	uint64_t ipv6[2];
+	/* The reason why only permissions with 'cidr' count; NULL: others count, too. */
+	const char *special;
+};
+
 /* The request, checked and looked up. Words are row numbers or ARTEFACT_NONE. */
 struct query {
 	const struct policy_request *request;
@@ -113,15 +125,17 @@ struct query {
 	uint32_t suffixes[HOST_SUFFIXES_MAX]; /* known words after each of its dots */
 	size_t n_suffixes;
 	bool has_host;
-	bool has_ipv4;
-	bool has_ipv6;
-	uint64_t ipv4[2]; /* most significant bits first, as in the index; the second is 0 */
-	uint64_t ipv6[2];
+	bool is_literal; /* the host is an address */
+	bool is_proxied; /* sbx-proxy connects, so special addresses are protected */
+	struct query_address address;
+	uint32_t embedded[SPECIAL_EMBEDDED_MAX]; /* IPv4 addresses that are judged as well */
+	size_t n_embedded;
 	uint32_t protos; /* one bit, or 0 unless the request is about the network */
 	uint32_t caller;
 	uint32_t state;
 	uint32_t mode;
-	uint32_t unsaid; /* bits of match keys that the request does not state */
+	uint32_t unsaid; /* bits of match keys that the request does not state; MATCH_CIDR: the
+			    address of a name is not stated */
 };
 
 /* decide.c: starts a new generation. */
@@ -130,12 +144,16 @@ void engine_begin(struct policy_engine *engine);
  * cannot be judged. */
 const char *query_read(struct policy_engine *engine, const struct policy_request *request,
 		       struct query *ret);
+/* Starts again for another address of the same query. */
+void query_restart(struct policy_engine *engine, const struct query *query);
 
 /* decide-lookup.c: splits the path into engine->components; false if it is not normal. */
 bool path_split(struct policy_engine *engine, const char *path);
 /* Both mark the conditions whose primary key holds or is excluded. */
 void lookup_path(struct policy_engine *engine, const struct query *query);
 void lookup_network(struct policy_engine *engine, const struct query *query);
+/* Adds the conditions that only an address finds to the candidates, last. */
+void lookup_unsaid_address(struct policy_engine *engine);
 
 /* decide-rules.c: judges by the artefact's rules alone; fills all of @ret. */
 void rules_judge(struct policy_engine *engine, const struct query *query,

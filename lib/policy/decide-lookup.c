@@ -349,6 +349,15 @@ void lookup_path(struct policy_engine *engine, const struct query *query)
 
 #define PORT_BITS 16
 
+/* The address of a name: a 'host' is compared with the name, also where it is an address. */
+static void mark_addressed(struct policy_engine *engine, const struct query *query,
+			   struct artefact_span span)
+{
+	for (uint32_t i = span.first; i < span.first + span.count; i++)
+		if (engine->conditions[engine->postings[i] >> 2].primary == MATCH_CIDR)
+			mark_posting(engine, query, engine->postings[i]);
+}
+
 static void lookup(struct policy_engine *engine, const struct query *query,
 		   const struct artefact_value *key)
 {
@@ -359,10 +368,13 @@ static void lookup(struct policy_engine *engine, const struct query *query,
 
 		if (entry->key.kind == ENTRY_EMPTY)
 			return;
-		if (value_equals(&entry->key, key)) {
+		if (!value_equals(&entry->key, key))
+			continue;
+		if (query->is_literal || (key->kind != ENTRY_IPV4 && key->kind != ENTRY_IPV6))
 			mark_postings(engine, query, entry->postings);
-			return;
-		}
+		else
+			mark_addressed(engine, query, entry->postings);
+		return;
 	}
 }
 
@@ -421,10 +433,23 @@ void lookup_network(struct policy_engine *engine, const struct query *query)
 	}
 	for (size_t i = 0; i < query->n_suffixes; i++)
 		lookup_word(engine, query, ENTRY_HOST_BELOW, query->suffixes[i]);
-	if (query->has_ipv4)
-		lookup_address(engine, query, ENTRY_IPV4, query->ipv4, &lengths[LENGTHS_IPV4], 33);
-	if (query->has_ipv6)
-		lookup_address(engine, query, ENTRY_IPV6, query->ipv6, &lengths[LENGTHS_IPV6], 129);
+	if (query->address.has_ipv4)
+		lookup_address(engine, query, ENTRY_IPV4, query->address.ipv4,
+			       &lengths[LENGTHS_IPV4], 33);
+	if (query->address.has_ipv6)
+		lookup_address(engine, query, ENTRY_IPV6, query->address.ipv6,
+			       &lengths[LENGTHS_IPV6], 129);
 	if (query->request->has_port)
 		lookup_port(engine, query);
+}
+
+/* Without an address no such condition holds, but each could. The caller marks no condition later:
+ * in a block that was not compiled here, one could become a candidate twice. */
+void lookup_unsaid_address(struct policy_engine *engine)
+{
+	size_t n = artefact_n_rows(&engine->artefact, SECTION_ADDRESSED);
+
+	for (size_t i = 0; i < n; i++)
+		if (!(condition_state(engine, engine->addressed[i]) & MARK_INCLUDED))
+			engine->candidates[engine->n_candidates++] = engine->addressed[i];
 }

@@ -59,18 +59,23 @@ static bool is_below(const struct policy_engine *engine, const struct query *que
 	return false;
 }
 
+/* A 'host' that is an address is compared with the request's host, not with an address of a name.
+ */
 static bool value_holds(const struct policy_engine *engine, const struct query *query,
-			const struct artefact_value *value)
+			enum match_key key, const struct artefact_value *value)
 {
+	const struct query_address *address = &query->address;
+	bool is_asked = key == MATCH_CIDR || query->is_literal;
+
 	switch ((enum artefact_entry_kind)value->kind) {
 	case ENTRY_HOST:
 		return query->host != ARTEFACT_NONE && query->host == value->bits[0];
 	case ENTRY_HOST_BELOW:
 		return is_below(engine, query, value->bits[0]);
 	case ENTRY_IPV4:
-		return query->has_ipv4 && artefact_prefix_holds(value, query->ipv4);
+		return is_asked && address->has_ipv4 && artefact_prefix_holds(value, address->ipv4);
 	case ENTRY_IPV6:
-		return query->has_ipv6 && artefact_prefix_holds(value, query->ipv6);
+		return is_asked && address->has_ipv6 && artefact_prefix_holds(value, address->ipv6);
 	case ENTRY_PORT:
 		return query->request->has_port && query->request->port >= value->bits[0] &&
 		       query->request->port <= value->bits[1];
@@ -82,10 +87,10 @@ static bool value_holds(const struct policy_engine *engine, const struct query *
 }
 
 static bool any_value_holds(const struct policy_engine *engine, const struct query *query,
-			    struct artefact_span span)
+			    enum match_key key, struct artefact_span span)
 {
 	for (uint32_t i = span.first; i < span.first + span.count; i++)
-		if (value_holds(engine, query, &engine->values[i]))
+		if (value_holds(engine, query, key, &engine->values[i]))
 			return true;
 	return false;
 }
@@ -107,7 +112,7 @@ static bool condition_key_holds(const struct policy_engine *engine, const struct
 		if (row->primary == key)
 			return is_marked(engine, condition);
 		return key != MATCH_PATH &&
-		       any_value_holds(engine, query, lists->values[key - MATCH_HOST]);
+		       any_value_holds(engine, query, key, lists->values[key - MATCH_HOST]);
 	case MATCH_PROTO:
 		return row->protos & query->protos;
 	case MATCH_CALLER:
@@ -149,6 +154,11 @@ static bool condition_holds(const struct policy_engine *engine, const struct que
 static bool has_empty_list(const struct policy_engine *engine, const struct artefact_condition *row,
 			   uint32_t keys)
 {
+	if ((keys & 1u << MATCH_CIDR) && row->primary != MATCH_CIDR &&
+	    (row->lists == ARTEFACT_NONE ||
+	     engine->lists[row->lists].values[MATCH_CIDR - MATCH_HOST].count == 0))
+		return true;
+	keys &= ~(1u << MATCH_CIDR);
 	if (keys && row->lists == ARTEFACT_NONE)
 		return true;
 	for (int key = MATCH_CALLER; key <= MATCH_MODE; key++)
@@ -172,7 +182,7 @@ static bool condition_could_hold(const struct policy_engine *engine, const struc
 		if (!condition_key_holds(engine, query, condition,
 					 (enum match_key)__builtin_ctz(left)))
 			return false;
-	*ret_facts = unsaid >> MATCH_CALLER;
+	*ret_facts = unsaid >> MATCH_CALLER | (unsaid >> MATCH_CIDR & 1) << UNSAID_ADDRESS;
 	return true;
 }
 
@@ -206,6 +216,23 @@ static void look_up(struct policy_engine *engine, const struct query *query)
 		lookup_network(engine, query);
 	for (uint32_t i = plain.first; i < plain.first + plain.count; i++)
 		mark_condition(engine, engine->plain[i], MARK_INCLUDED);
+}
+
+static bool permits(const struct artefact_condition *match)
+{
+	return match->action == POLICY_ALLOW || match->action == POLICY_WARN;
+}
+
+/* A name that is allowed may resolve to any address: this permission is not about special ones. */
+static bool is_closed(const struct query *query, const struct artefact_condition *match)
+{
+	return query->address.special && permits(match) && !(match->keys & 1u << MATCH_CIDR);
+}
+
+static enum policy_action default_of(const struct policy_engine *engine, const struct query *query)
+{
+	return query->address.special ? POLICY_DENY
+				      : engine->header->defaults[query->operation->kind];
 }
 
 static bool is_match(const struct artefact_condition *condition)
@@ -243,6 +270,7 @@ struct tally {
 	bool may_depend; /* a rule or an exception depends on an unstated fact */
 	bool is_plain;	 /* no rule found has a constraint or is of a narrowing file */
 	bool is_granted; /* a file that may widen, or the default, permits it */
+	bool is_reached; /* a permission counts */
 	unsigned broken;
 	bool is_narrow;		    /* a narrowing file permits it */
 	enum policy_action verdict; /* POLICY_PASS: no rule that counts applies */
@@ -270,7 +298,7 @@ static void find_rules(struct policy_engine *engine, const struct query *query, 
 			&engine->conditions[engine->candidates[i]];
 
 		keys |= condition->keys;
-		if (!is_match(condition) ||
+		if (!is_match(condition) || is_closed(query, condition) ||
 		    !condition_holds(engine, query, engine->candidates[i]) ||
 		    is_excepted(engine, query, condition))
 			continue;
@@ -278,6 +306,7 @@ static void find_rules(struct policy_engine *engine, const struct query *query, 
 			keys |= keys_of_plain_exceptions(engine, condition);
 		engine->found[engine->n_found++] = engine->candidates[i];
 		flags |= condition->flags;
+		tally->is_reached |= permits(condition);
 		if (condition->action > tally->verdict)
 			tally->verdict = condition->action;
 	}
@@ -354,11 +383,6 @@ static unsigned broken_constraints(const struct policy_engine *engine, const str
 		       : 0;
 }
 
-static bool permits(const struct artefact_condition *match)
-{
-	return match->action == POLICY_ALLOW || match->action == POLICY_WARN;
-}
-
 static bool counts(const struct policy_engine *engine, const struct query *query,
 		   const struct artefact_condition *match, const struct tally *tally)
 {
@@ -372,7 +396,7 @@ static bool counts(const struct policy_engine *engine, const struct query *query
 static void weigh(const struct policy_engine *engine, const struct query *query,
 		  struct tally *tally)
 {
-	enum policy_action fallback = engine->header->defaults[query->operation->kind];
+	enum policy_action fallback = default_of(engine, query);
 
 	tally->is_granted = fallback == POLICY_ALLOW || fallback == POLICY_WARN;
 	for (size_t i = 0; i < engine->n_found; i++) {
@@ -388,10 +412,14 @@ static void weigh(const struct policy_engine *engine, const struct query *query,
 		}
 	}
 	tally->verdict = POLICY_PASS;
+	tally->is_reached = false;
 	for (size_t i = 0; i < engine->n_found; i++) {
 		const struct artefact_condition *match = &engine->conditions[engine->found[i]];
 
-		if (match->action > tally->verdict && counts(engine, query, match, tally))
+		if (!counts(engine, query, match, tally))
+			continue;
+		tally->is_reached |= permits(match);
+		if (match->action > tally->verdict)
 			tally->verdict = match->action;
 	}
 }
@@ -492,7 +520,7 @@ static void keep_causes(struct policy_engine *engine, const struct query *query,
 static void decide_by_default(const struct policy_engine *engine, const struct query *query,
 			      const struct tally *tally, struct policy_decision *ret)
 {
-	ret->verdict = engine->header->defaults[query->operation->kind];
+	ret->verdict = default_of(engine, query);
 	if (ret->verdict == POLICY_PASS)
 		ret->verdict = POLICY_DENY;
 	ret->reason = ret->verdict != POLICY_DENY
@@ -581,7 +609,8 @@ static bool find_stake(const struct policy_engine *engine, const struct query *q
 	const struct artefact_condition *match = &engine->conditions[candidate];
 	unsigned broken, unsaid;
 
-	if (!is_match(match) || !condition_could_hold(engine, query, candidate, &ret->facts) ||
+	if (!is_match(match) || is_closed(query, match) ||
+	    !condition_could_hold(engine, query, candidate, &ret->facts) ||
 	    is_excepted(engine, query, match))
 		return false;
 	ret->facts |= doubts_about(engine, query, match);
@@ -603,7 +632,7 @@ static bool find_stake(const struct policy_engine *engine, const struct query *q
 static void find_grants(const struct policy_engine *engine, const struct query *query,
 			bool *ret_is_granted, bool *ret_may_be_granted)
 {
-	enum policy_action fallback = engine->header->defaults[query->operation->kind];
+	enum policy_action fallback = default_of(engine, query);
 	struct stake stake;
 
 	*ret_is_granted = *ret_may_be_granted = fallback == POLICY_ALLOW || fallback == POLICY_WARN;
@@ -638,25 +667,53 @@ static void add_dependence(struct policy_engine *engine, struct policy_dependenc
 	decision->n_dependences = n + 1;
 }
 
+/* The rules that apply, whatever facts the request may add. */
+struct certain {
+	unsigned most;	 /* the greatest worth of them */
+	bool is_reached; /* one of them permits */
+};
+
+static struct certain find_certain(const struct policy_engine *engine, const struct query *query,
+				   bool is_granted)
+{
+	struct certain certain = { .most = 0 };
+	struct stake stake;
+
+	for (size_t i = 0; i < engine->n_candidates; i++) {
+		const struct artefact_condition *match = &engine->conditions[engine->candidates[i]];
+
+		if (!find_stake(engine, query, engine->candidates[i], is_granted, &stake) ||
+		    stake.facts != 0)
+			continue;
+		certain.is_reached |= permits(match) && stake.worth > STAKE_BROKEN;
+		if (stake.worth > certain.most)
+			certain.most = stake.worth;
+	}
+	return certain;
+}
+
 /* Adds every rule that may apply and that no applying rule overrides. */
 static void find_dependences(struct policy_engine *engine, const struct query *query,
 			     struct policy_decision *ret)
 {
 	bool is_granted, may_be_granted;
-	unsigned most = 0;
+	struct certain certain;
 	struct stake stake;
 
 	find_doubts(engine, query);
 	find_grants(engine, query, &is_granted, &may_be_granted);
-	for (size_t i = 0; i < engine->n_candidates; i++)
-		if (find_stake(engine, query, engine->candidates[i], is_granted, &stake) &&
-		    stake.facts == 0 && stake.worth > most)
-			most = stake.worth;
+	certain = find_certain(engine, query, is_granted);
+	/* A special address is denied without a permission, whatever wants a review. */
+	bool is_opening =
+		query->address.special && !certain.is_reached && certain.most < 2 * POLICY_DENY;
+
 	for (size_t i = 0; i < engine->n_candidates; i++) {
 		const struct artefact_condition *match = &engine->conditions[engine->candidates[i]];
 
-		if (find_stake(engine, query, engine->candidates[i], may_be_granted, &stake) &&
-		    stake.facts != 0 && stake.worth > most)
+		if (!find_stake(engine, query, engine->candidates[i], may_be_granted, &stake) ||
+		    stake.facts == 0)
+			continue;
+		if (stake.worth > certain.most || (is_opening && permits(match)))
 			add_dependence(engine,
 				       (struct policy_dependence){ match->rule, stake.facts }, ret);
 	}
@@ -665,6 +722,13 @@ static void find_dependences(struct policy_engine *engine, const struct query *q
 static void find_verdict(struct policy_engine *engine, const struct query *query,
 			 const struct tally *tally, struct policy_decision *ret)
 {
+	if (query->address.special && !tally->is_reached && tally->verdict != POLICY_DENY) {
+		ret->verdict = POLICY_DENY;
+		ret->cause = CAUSE_BUILTIN;
+		ret->builtin = SPECIAL_RULE_NAME;
+		ret->reason = query->address.special;
+		return;
+	}
 	if (tally->verdict != POLICY_PASS) {
 		ret->verdict = tally->verdict;
 		ret->cause = CAUSE_RULES;
@@ -684,6 +748,7 @@ void rules_judge(struct policy_engine *engine, const struct query *query,
 		 struct policy_decision *ret)
 {
 	struct tally tally = { .verdict = POLICY_PASS };
+	bool lacks_address = query->unsaid >> MATCH_CIDR & 1;
 
 	look_up(engine, query);
 	find_rules(engine, query, &tally);
@@ -691,8 +756,18 @@ void rules_judge(struct policy_engine *engine, const struct query *query,
 	if (!tally.is_plain)
 		weigh(engine, query, &tally);
 	find_verdict(engine, query, &tally, ret);
+	/* The conditions of the index that the address would find: none of them holds without it.
+	 */
+	if (lacks_address && (engine->header->needs_address & query->bit)) {
+		lookup_unsaid_address(engine);
+		tally.may_depend = true;
+	}
 	if (tally.may_depend || tally.broken)
 		find_dependences(engine, query, ret);
+	if (lacks_address && query->is_proxied && ret->verdict != POLICY_DENY) {
+		ret->facts |= 1u << UNSAID_ADDRESS;
+		ret->is_of_ordinary_address = true;
+	}
 }
 
 /*
@@ -749,6 +824,11 @@ static bool explain_rule(const struct policy_engine *engine, const struct query 
 	if (key != N_MATCH_KEYS) {
 		ret->near = state == (MARK_INCLUDED | MARK_EXCLUDED) ? NEAR_EXCLUDED : NEAR_KEY;
 		ret->key = key;
+		return true;
+	}
+	if (is_closed(query, &engine->conditions[rule->condition])) {
+		ret->near = NEAR_KEY;
+		ret->key = MATCH_CIDR;
 		return true;
 	}
 	ret->exception = find_exception(engine, query, rule);

@@ -11,6 +11,7 @@
 
 #include "policy/decide.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -18,8 +19,8 @@
 
 #include "base/hostname.h"
 #include "base/path.h"
-#include "policy/guarded.h"
 #include "policy/decide-internal.h"
+#include "policy/guarded.h"
 #include "policy/network.h"
 
 static void open_sections(struct policy_engine *engine)
@@ -41,6 +42,7 @@ static void open_sections(struct policy_engine *engine)
 	engine->words = artefact_rows(artefact, SECTION_WORDS);
 	engine->entries = artefact_rows(artefact, SECTION_INDEX);
 	engine->plain = artefact_rows(artefact, SECTION_PLAIN);
+	engine->addressed = artefact_rows(artefact, SECTION_ADDRESSED);
 	engine->words_mask = artefact_n_rows(artefact, SECTION_WORDS) - 1;
 	engine->entries_mask = artefact_n_rows(artefact, SECTION_INDEX) - 1;
 }
@@ -100,6 +102,7 @@ int policy_engine_new_guarded(const struct artefact *artefact, const struct guar
 	engine->project_root[0] = '/';
 	engine->project_root_len = 1;
 	engine->exec_bit = operation_set("exec");
+	engine->connect_bit = operation_set("net.connect");
 	engine->empty_word = find_word(engine, "", 0);
 	*ret = take_ptr(engine);
 	return 0;
@@ -153,20 +156,20 @@ void engine_begin(struct policy_engine *engine)
 /* The request's host, read by base/hostname. An IPv4 address inside an IPv6 one reaches the same
  * host, so the rules about both apply. */
 
-static void set_ipv4(struct query *query, const uint8_t bytes[4])
+static void set_ipv4(struct query_address *address, const uint8_t bytes[4])
 {
-	query->has_ipv4 = true;
-	artefact_address_bits(bytes, 4, query->ipv4);
+	address->has_ipv4 = true;
+	artefact_address_bits(bytes, 4, address->ipv4);
 }
 
-static void set_ipv6(struct query *query, const uint8_t bytes[16])
+static void set_ipv6(struct query_address *address, const uint8_t bytes[16])
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
-	query->has_ipv6 = true;
-	artefact_address_bits(bytes, 16, query->ipv6);
+	address->has_ipv6 = true;
+	artefact_address_bits(bytes, 16, address->ipv6);
 	if (memcmp(bytes, mapped, sizeof(mapped)) == 0)
-		set_ipv4(query, bytes + 12);
+		set_ipv4(address, bytes + 12);
 }
 
 static void set_name(const struct policy_engine *engine, const struct hostname *host,
@@ -192,13 +195,55 @@ static const char *read_host(struct policy_engine *engine, const char *text, str
 	query->has_host = true;
 	if (problem != HOSTNAME_OK)
 		return hostname_problem_text(problem);
+	query->is_literal = host.kind == HOSTNAME_IPV6 || host.kind == HOSTNAME_IPV4;
 	if (host.kind == HOSTNAME_IPV6)
-		set_ipv6(query, host.bytes);
+		set_ipv6(&query->address, host.bytes);
 	else if (host.kind == HOSTNAME_IPV4)
-		set_ipv4(query, host.bytes);
+		set_ipv4(&query->address, host.bytes);
 	else
 		set_name(engine, &host, query);
 	return NULL;
+}
+
+static bool is_same_address(const struct query_address *a, const struct query_address *b)
+{
+	if (a->has_ipv6 || b->has_ipv6)
+		return a->has_ipv6 && b->has_ipv6 && a->ipv6[0] == b->ipv6[0] &&
+		       a->ipv6[1] == b->ipv6[1];
+	return a->ipv4[0] == b->ipv4[0];
+}
+
+static const char *read_address(const char *text, struct query *query)
+{
+	struct query_address address = { .has_ipv4 = false };
+	uint8_t bytes[16];
+
+	if (inet_pton(AF_INET, text, bytes) == 1)
+		set_ipv4(&address, bytes);
+	else if (inet_pton(AF_INET6, text, bytes) == 1)
+		set_ipv6(&address, bytes);
+	else
+		return "the address is neither IPv4 nor IPv6 in full, without brackets, zone and "
+		       "prefix";
+	if (query->is_literal && !is_same_address(&query->address, &address))
+		return "the host is an address, and 'address' is another one";
+	query->address = address;
+	return NULL;
+}
+
+/* Determines whether the address is protected. */
+static void classify_address(const struct policy_engine *engine, struct query *query)
+{
+	struct query_address *address = &query->address;
+
+	query->is_proxied = engine->header->special_needs_cidr && query->bit == engine->connect_bit;
+	if (!query->is_proxied)
+		return;
+	if (address->has_ipv6)
+		query->n_embedded = special_embedded(address->ipv6, query->embedded);
+	if (address->has_ipv6 || address->has_ipv4)
+		address->special = special_find(address->has_ipv6,
+						address->has_ipv6 ? address->ipv6 : address->ipv4);
 }
 
 /* ---- the request ---- */
@@ -299,21 +344,29 @@ static const char *read_network(struct policy_engine *engine, struct query *quer
 	if (problem)
 		return problem;
 	if (!request->host)
-		return is_network ? "the request names no host" : NULL;
+		return is_network	  ? "the request names no host"
+		       : request->address ? "the request has an address and no host"
+					  : NULL;
 	problem = read_host(engine, request->host, query);
+	if (!problem && request->address)
+		problem = read_address(request->address, query);
 	if (problem)
 		return problem;
+	classify_address(engine, query);
 	if (is_network && !request->has_port && (engine->header->needs_port & query->bit))
 		return "the policy has rules for ports, and the request names no port";
 	return NULL;
 }
 
-static uint32_t find_unsaid(const struct policy_request *request)
+static uint32_t find_unsaid(const struct query *query)
 {
+	const struct policy_request *request = query->request;
 	const char *tag = request->caller_tags ? request->caller_tags[0] : NULL;
+	bool lacks_address = query->has_host && !query->is_literal && !request->address;
 
 	return (uint32_t)!request->caller << MATCH_CALLER | (uint32_t)!tag << MATCH_TAG |
-	       (uint32_t)!request->state << MATCH_STATE | (uint32_t)!request->mode << MATCH_MODE;
+	       (uint32_t)!request->state << MATCH_STATE | (uint32_t)!request->mode << MATCH_MODE |
+	       (uint32_t)lacks_address << MATCH_CIDR;
 }
 
 const char *query_read(struct policy_engine *engine, const struct policy_request *request,
@@ -329,8 +382,9 @@ const char *query_read(struct policy_engine *engine, const struct policy_request
 	ret->bit = UINT64_C(1) << row;
 	ret->path = NULL;
 	ret->n_project_components = NO_PROJECT;
-	ret->has_host = ret->has_ipv4 = ret->has_ipv6 = false;
-	ret->n_suffixes = 0;
+	ret->has_host = ret->is_literal = ret->is_proxied = false;
+	ret->address = (struct query_address){ .has_ipv4 = false };
+	ret->n_suffixes = ret->n_embedded = 0;
 	ret->host = ARTEFACT_NONE;
 	problem = read_path(engine, ret);
 	if (!problem)
@@ -340,9 +394,15 @@ const char *query_read(struct policy_engine *engine, const struct policy_request
 	ret->caller = find_text(engine, request->caller);
 	ret->state = find_text(engine, request->state);
 	ret->mode = find_text(engine, request->mode);
-	ret->unsaid = find_unsaid(request);
+	ret->unsaid = find_unsaid(ret);
 	stamp_tags(engine, request->caller_tags);
 	return NULL;
+}
+
+void query_restart(struct policy_engine *engine, const struct query *query)
+{
+	engine_begin(engine);
+	stamp_tags(engine, query->request->caller_tags);
 }
 
 /* ---- the decision ---- */
@@ -375,6 +435,7 @@ static void keep_dependences(const struct policy_decision *rules, struct policy_
 	ret->facts |= rules->facts;
 	ret->dependences = rules->dependences;
 	ret->n_dependences = rules->n_dependences;
+	ret->is_of_ordinary_address = rules->is_of_ordinary_address;
 }
 
 static bool allows_by_rule(const struct policy_decision *decision)
@@ -401,6 +462,77 @@ static void add_builtin(const struct builtin_rule *builtin, const struct policy_
 	}
 }
 
+/*
+ * The rules, for an address that contains others once for each of them: a translator or the kernel
+ * connects to the inner one
+ *
+ * The most severe answer counts. Its rules are in the engine's memory only after the last look-up,
+ * so it is the last one that is made.
+ */
+
+#define ADDRESSES_MAX (1 + SPECIAL_EMBEDDED_MAX)
+
+static void judge_address(struct policy_engine *engine, struct query *query,
+			  const struct query_address *address, struct policy_decision *ret)
+{
+	query->address = *address;
+	query_restart(engine, query);
+	rules_judge(engine, query, ret);
+}
+
+static void judge_embedded(struct policy_engine *engine, struct query *query,
+			   struct policy_decision *ret)
+{
+	struct query_address addresses[ADDRESSES_MAX] = { query->address };
+	struct policy_decision decision;
+	size_t n = 1, worst = 0;
+	unsigned facts = 0;
+
+	for (size_t i = 0; i < query->n_embedded; i++, n++) {
+		addresses[n].has_ipv4 = true;
+		addresses[n].ipv4[0] = (uint64_t)query->embedded[i] << 32;
+		addresses[n].special = special_find(false, addresses[n].ipv4);
+	}
+	ret->verdict = POLICY_PASS;
+	for (size_t i = 0; i < n && ret->verdict != POLICY_DENY; i++) {
+		judge_address(engine, query, &addresses[i], &decision);
+		facts |= decision.facts;
+		if (decision.verdict <= ret->verdict)
+			continue;
+		worst = i;
+		*ret = decision;
+	}
+	if (ret->verdict == POLICY_DENY)
+		return;
+	judge_address(engine, query, &addresses[worst], ret);
+	ret->facts |= facts;
+}
+
+static void judge(struct policy_engine *engine, struct query *query, struct policy_decision *ret)
+{
+	if (query->n_embedded > 0)
+		judge_embedded(engine, query, ret);
+	else
+		rules_judge(engine, query, ret);
+}
+
+/* No token is issued for what a rule denies; only the address of a name is not known then. */
+static void decide_by_token(struct policy_engine *engine, struct query *query,
+			    struct policy_decision *ret)
+{
+	bool may_depend = query->is_proxied || (engine->header->needs_address & query->bit);
+
+	if (query->address.special || (query->request->address && !query->is_literal)) {
+		judge(engine, query, ret);
+		if (ret->verdict == POLICY_DENY &&
+		    (ret->cause == CAUSE_RULES || ret->cause == CAUSE_BUILTIN))
+			return;
+	}
+	decide_alone(POLICY_ALLOW, CAUSE_TOKEN, "a valid token was given", ret);
+	if (may_depend && (query->unsaid >> MATCH_CIDR & 1))
+		ret->facts = 1u << UNSAID_ADDRESS;
+}
+
 void policy_decide(struct policy_engine *engine, const struct policy_request *request,
 		   struct policy_decision *ret)
 {
@@ -425,10 +557,10 @@ void policy_decide(struct policy_engine *engine, const struct policy_request *re
 		return;
 	}
 	if (request->has_token) {
-		decide_alone(POLICY_ALLOW, CAUSE_TOKEN, "a valid token was given", ret);
+		decide_by_token(engine, &query, ret);
 		return;
 	}
-	rules_judge(engine, &query, ret);
+	judge(engine, &query, ret);
 	if (builtin)
 		add_builtin(builtin, request, ret);
 }

@@ -30,6 +30,8 @@ struct policy_request {
 	const char *path;	  /* for ARGUMENT_PATH: absolute and normal */
 	const char *project_root; /* absolute and normal, for globs below the project */
 	const char *host;	  /* for ARGUMENT_HOST: a name or an address */
+	const char *address;	  /* one to which the host resolves; NULL: not known, or the host
+				     is one */
 	uint16_t port;
 	bool has_port;
 	const char *proto; /* "tcp" (the default for NULL) or "udp" */
@@ -54,6 +56,7 @@ enum policy_unsaid {
 	UNSAID_DIGEST,
 	UNSAID_SIZE,
 	UNSAID_LEVEL,
+	UNSAID_ADDRESS, /* of a host that is a name */
 	N_UNSAID,
 };
 /* "caller", "caller_tag", ... */
@@ -92,6 +95,7 @@ struct policy_decision {
 	unsigned facts;
 	const struct policy_dependence *dependences; /* ascending by rule; the engine's memory */
 	size_t n_dependences;
+	bool is_of_ordinary_address; /* a special address would be denied: UNSAID_ADDRESS */
 };
 
 /* @artefact must outlive the engine. */
@@ -137,7 +141,7 @@ enum policy_near {
 struct policy_explanation {
 	uint32_t rule;
 	enum policy_near near;
-	enum match_key key; /* for NEAR_KEY */
+	enum match_key key; /* for NEAR_KEY; MATCH_CIDR also if a special address needs it */
 	uint32_t exception; /* for NEAR_EXCEPTED: its number, from 0 */
 };
 

@@ -23,6 +23,7 @@
 #include "base/path.h"
 #include "base/units.h"
 #include "policy/network.h"
+#include "policy/special.h"
 
 static const char *const cause_names[] = {
 	[CAUSE_DEFAULT] = "default",	     [CAUSE_RULES] = "rules",
@@ -34,7 +35,7 @@ static const char *const cause_names[] = {
 static const char *const fact_names[N_UNSAID] = {
 	[UNSAID_CALLER] = "caller", [UNSAID_TAG] = "caller_tag", [UNSAID_STATE] = "state",
 	[UNSAID_MODE] = "mode",	    [UNSAID_TOKEN] = "token",	 [UNSAID_DIGEST] = "digest",
-	[UNSAID_SIZE] = "size",	    [UNSAID_LEVEL] = "level",
+	[UNSAID_SIZE] = "size",	    [UNSAID_LEVEL] = "level",	 [UNSAID_ADDRESS] = "address",
 };
 
 const char *policy_unsaid_name(enum policy_unsaid fact)
@@ -117,6 +118,51 @@ static bool is_address(const char *host)
 	return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
 }
 
+/* Adds the value of 'cidr' for an address, with the IPv4 addresses in it, which are judged as well.
+ * An address that is mapped into IPv6 is written as IPv4. */
+static void add_cidr(struct text *out, const char *address)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	uint32_t embedded[SPECIAL_EMBEDDED_MAX];
+	uint8_t bytes[16];
+	uint64_t bits[2];
+	size_t n = 0;
+
+	if (inet_pton(AF_INET6, address, bytes) == 1) {
+		artefact_address_bits(bytes, sizeof(bytes), bits);
+		n = special_embedded(bits, embedded);
+	}
+
+	bool is_mapped = n > 0 && memcmp(bytes, mapped, sizeof(mapped)) == 0;
+
+	text_add(out, n > 0 ? "[" : "");
+	if (!is_mapped)
+		text_add_quoted(out, address);
+	for (size_t i = 0; i < n; i++)
+		text_addf(out, "%s%u.%u.%u.%u", i > 0 || !is_mapped ? ", " : "", embedded[i] >> 24,
+			  embedded[i] >> 16 & 0xff, embedded[i] >> 8 & 0xff, embedded[i] & 0xff);
+	text_add(out, n > 0 ? "]" : "");
+}
+
+static void add_host(struct text *out, const struct policy_request *request, bool has_address,
+		     const char *separator)
+{
+	text_add(out, separator);
+	if (is_address(request->host)) {
+		text_add(out, "cidr: ");
+		add_cidr(out, request->host);
+	} else {
+		text_add(out, "host: ");
+		text_add_quoted(out, request->host);
+		if (has_address && request->address) {
+			text_add(out, ", cidr: ");
+			add_cidr(out, request->address);
+		}
+	}
+	if (request->has_port)
+		text_addf(out, ", ports: %u", request->port);
+}
+
 /* Writes a path in the project as a relative one, so that the rule holds wherever the project
  * is. */
 static void add_path(struct text *out, const struct policy_request *request)
@@ -134,9 +180,10 @@ static void add_path(struct text *out, const struct policy_request *request)
 	}
 }
 
-/* Adds the most specific condition that the request meets, as members of a flow map. False if the
- * request has no argument, caller or state. */
-static bool add_condition(struct text *out, const struct policy_request *request,
+/* Adds the most specific condition that the request meets, as members of a flow map; with
+ * @has_address also for the address of a name. False if the request has no argument, caller or
+ * state. */
+static bool add_condition(struct text *out, const struct policy_request *request, bool has_address,
 			  const char *separator)
 {
 	size_t before = out->len;
@@ -145,10 +192,7 @@ static bool add_condition(struct text *out, const struct policy_request *request
 		text_addf(out, "%spath: ", separator);
 		add_path(out, request);
 	} else if (request->host) {
-		text_addf(out, "%s%s: ", separator, is_address(request->host) ? "cidr" : "host");
-		text_add_quoted(out, request->host);
-		if (request->has_port)
-			text_addf(out, ", ports: %u", request->port);
+		add_host(out, request, has_address, separator);
 	} else if (request->caller) {
 		text_addf(out, "%scaller: ", separator);
 		text_add_quoted(out, request->caller);
@@ -199,7 +243,8 @@ static void add_new_rule(struct text *out, const struct artefact *artefact,
 	add_rule_name(out, &buffer->request);
 	text_add(out, "\n    match: { syscall: ");
 	text_add_visible_string(out, buffer->request.operation);
-	(void)add_condition(out, &buffer->request, ", ");
+	/* The next address of the name may be another one; but special ones are named. */
+	(void)add_condition(out, &buffer->request, decision->cause == CAUSE_BUILTIN, ", ");
 	text_add(out, " }\n    action: allow\n");
 }
 
@@ -249,7 +294,7 @@ static void add_exceptions(struct text *out, const struct artefact *artefact,
 			   const struct policy_decision *decision)
 {
 	_cleanup_text_ struct text condition = TEXT_INIT;
-	bool has_condition = add_condition(&condition, &buffer->request, "");
+	bool has_condition = add_condition(&condition, &buffer->request, true, "");
 
 	if (add_mode(out, artefact, decision))
 		return;
@@ -339,6 +384,13 @@ static void add_better_request(struct text *out, const struct artefact *artefact
 		text_add(out, "name the project's root: project=/DIRECTORY\n");
 	if (request->host && !request->has_port && artefact->header->needs_port >> row & 1)
 		text_add(out, "name the host with its port: example.com:443, [::1]:443\n");
+	if (request->address && !is_address(request->address))
+		text_add(out,
+			 "write the address in full: address=192.0.2.1, address=2001:db8::1\n");
+	else if (request->address && !request->host)
+		text_add(out, "name the host to which the address belongs\n");
+	else if (out->len == 0 && request->address && is_address(request->host))
+		text_add(out, "leave out the address: the host is one\n");
 	if (out->len == 0 && request->host)
 		text_add(out, "write the host as a name (example.com) or an address in full "
 			      "(192.0.2.1, ::1), and with a port [::1]:443\n");
@@ -349,6 +401,10 @@ static void add_better_request(struct text *out, const struct artefact *artefact
 static void add_builtin(struct text *out, const struct artefact *artefact,
 			const struct request_buffer *buffer, const struct policy_decision *decision)
 {
+	if (strcmp(decision->builtin, SPECIAL_RULE_NAME) == 0) {
+		add_new_rule(out, artefact, buffer, decision);
+		return;
+	}
 	text_add(out, decision->verdict == POLICY_REVIEW
 			      ? "let a person review it\n"
 			      : "there is none: no policy, token or extension changes a built-in "
@@ -416,6 +472,10 @@ static void add_subject(struct text *out, const struct policy_request *request)
 		text_add(out, is_ipv6 ? "]" : "");
 		if (request->has_port)
 			text_addf(out, ":%u", request->port);
+	}
+	if (request->address) {
+		text_add(out, " at ");
+		text_add_visible_string(out, request->address);
 	}
 }
 

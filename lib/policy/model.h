@@ -208,6 +208,9 @@ struct policy {
 	size_t n_settings;
 	struct extension_program *extensions;
 	size_t n_extensions;
+	/* Of a composed policy: sbx-proxy connects, so of the permissions to connect only those
+	 * with 'cidr' count for special addresses (policy/special.h). */
+	bool special_needs_cidr;
 	uint8_t digest[DIGEST_SIZE]; /* over all sources; decisions and tokens are bound to it */
 };
 

@@ -428,6 +428,11 @@ enum net_mode policy_net_mode(const struct policy *policy)
 	return policy_net_choice(policy, NULL).mode;
 }
 
+bool net_mode_has_proxy(enum net_mode mode)
+{
+	return mode == NET_PROXY || mode == NET_TRANSPARENT;
+}
+
 /* A narrowing file's allow does not count alone. Its net.mode narrows another file's, so the
  * implied allow gets the place of a file that may widen. */
 struct policy_place policy_net_place(const struct policy *policy, struct policy_place place)

@@ -87,6 +87,8 @@ struct net_choice {
  */
 struct net_choice policy_net_choice(const struct policy *policy, const char *name);
 enum net_mode policy_net_mode(const struct policy *policy);
+/* Does sbx-proxy resolve names and connect, outside of the sandbox? */
+bool net_mode_has_proxy(enum net_mode mode);
 
 #define NET_RULES_MAX 2
 

@@ -28,6 +28,7 @@ enum request_member {
 	MEMBER_PATH,
 	MEMBER_PROJECT,
 	MEMBER_HOST,
+	MEMBER_ADDRESS,
 	MEMBER_PROTO,
 	MEMBER_CALLER,
 	MEMBER_STATE,
@@ -72,14 +73,23 @@ static const struct member_name {
 	char written[NAME_SIZE];
 	size_t n_written;
 } member_names[] = {
-	[MEMBER_OP] = NAME("op"),	    [MEMBER_PATH] = NAME("path"),
-	[MEMBER_PROJECT] = NAME("project"), [MEMBER_HOST] = NAME("host"),
-	[MEMBER_PROTO] = NAME("proto"),	    [MEMBER_CALLER] = NAME("caller"),
-	[MEMBER_STATE] = NAME("state"),	    [MEMBER_MODE] = NAME("mode"),
-	[MEMBER_SANDBOX] = NAME("sandbox"), [MEMBER_SANDBOX_ID] = NAME("sandbox_id"),
-	[MEMBER_SHA256] = NAME("sha256"),   [MEMBER_TOKEN] = NAME("token"),
-	[MEMBER_ID] = NAME("id"),	    [MEMBER_PORT] = NAME("port"),
-	[MEMBER_SIZE] = NAME("size"),	    [MEMBER_TAGS] = NAME("tags"),
+	[MEMBER_OP] = NAME("op"),
+	[MEMBER_PATH] = NAME("path"),
+	[MEMBER_PROJECT] = NAME("project"),
+	[MEMBER_HOST] = NAME("host"),
+	[MEMBER_ADDRESS] = NAME("address"),
+	[MEMBER_PROTO] = NAME("proto"),
+	[MEMBER_CALLER] = NAME("caller"),
+	[MEMBER_STATE] = NAME("state"),
+	[MEMBER_MODE] = NAME("mode"),
+	[MEMBER_SANDBOX] = NAME("sandbox"),
+	[MEMBER_SANDBOX_ID] = NAME("sandbox_id"),
+	[MEMBER_SHA256] = NAME("sha256"),
+	[MEMBER_TOKEN] = NAME("token"),
+	[MEMBER_ID] = NAME("id"),
+	[MEMBER_PORT] = NAME("port"),
+	[MEMBER_SIZE] = NAME("size"),
+	[MEMBER_TAGS] = NAME("tags"),
 };
 
 _Static_assert(N_ELEMENTS(member_names) == N_MEMBERS, "every member has a name");
@@ -90,6 +100,7 @@ static const size_t member_offsets[] = {
 	[MEMBER_PATH] = offsetof(struct request_buffer, request.path),
 	[MEMBER_PROJECT] = offsetof(struct request_buffer, request.project_root),
 	[MEMBER_HOST] = offsetof(struct request_buffer, request.host),
+	[MEMBER_ADDRESS] = offsetof(struct request_buffer, request.address),
 	[MEMBER_PROTO] = offsetof(struct request_buffer, request.proto),
 	[MEMBER_CALLER] = offsetof(struct request_buffer, request.caller),
 	[MEMBER_STATE] = offsetof(struct request_buffer, request.state),
@@ -418,6 +429,7 @@ void request_add_json(struct text *out, const struct request_buffer *buffer)
 	add_text_member(&json, MEMBER_PATH, request->path);
 	add_text_member(&json, MEMBER_PROJECT, request->project_root);
 	add_text_member(&json, MEMBER_HOST, request->host);
+	add_text_member(&json, MEMBER_ADDRESS, request->address);
 	if (request->has_port)
 		add_number_member(&json, MEMBER_PORT, request->port);
 	add_text_member(&json, MEMBER_PROTO, request->proto);
@@ -444,6 +456,7 @@ void request_add_json(struct text *out, const struct request_buffer *buffer)
  *
  *   fs.write /srv/p/src/a.c project=/srv/p tag=trusted_write
  *   net.connect [2001:db8::1]:443 proto=tcp
+ *   net.connect example.com:443 address=192.0.2.1
  *
  * The first word after the operation is its argument unless it begins with one of the names: a file
  * called tag=a must be written as /.../tag=a.
@@ -453,9 +466,11 @@ static const struct word_name {
 	const char *name; /* including the '=' */
 	enum request_member member;
 } word_names[] = {
-	{ "caller=", MEMBER_CALLER }, { "tag=", MEMBER_TAGS },	      { "state=", MEMBER_STATE },
-	{ "mode=", MEMBER_MODE },     { "project=", MEMBER_PROJECT }, { "proto=", MEMBER_PROTO },
-	{ "size=", MEMBER_SIZE },     { "sandbox=", MEMBER_SANDBOX }, { "sha256=", MEMBER_SHA256 },
+	{ "caller=", MEMBER_CALLER },	{ "tag=", MEMBER_TAGS },
+	{ "state=", MEMBER_STATE },	{ "mode=", MEMBER_MODE },
+	{ "project=", MEMBER_PROJECT }, { "proto=", MEMBER_PROTO },
+	{ "size=", MEMBER_SIZE },	{ "sandbox=", MEMBER_SANDBOX },
+	{ "sha256=", MEMBER_SHA256 },	{ "address=", MEMBER_ADDRESS },
 };
 
 static const struct word_name *find_word_name(const char *word)
@@ -575,7 +590,7 @@ static int unknown_word(const char *word, struct sbx_error *err)
 	meant = suggest(typed, (struct suggest_words){ .word = word_name_at });
 	sbx_error_why(
 		err,
-		"only caller= tag= state= mode= project= proto= size= sandbox= sha256= may follow the argument");
+		"only caller= tag= state= mode= project= proto= size= sandbox= sha256= address= may follow the argument");
 	if (meant && word[len] == '=')
 		sbx_error_fix(err, "did you mean '%s'?", meant);
 	else

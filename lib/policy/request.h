@@ -8,6 +8,7 @@
  *    "state":"code_writing","mode":"strict","sandbox":"L2","size":120,"token":"...","id":7}
  *   {"op":"exec","path":"/usr/bin/cc","sha256":"9f86d0..."}
  *   {"op":"net.connect","host":"example.com","port":443,"proto":"tcp"}
+ *   {"op":"net.connect","host":"example.com","address":"192.0.2.1","port":443}
  *
  * A decision repeats the id and contains verdict, cause, determining rules with file and line,
  * reasons, constraints, the policy's digest, and for a refusal the fix. Its "input" is the complete
@@ -44,7 +45,7 @@ void request_deinit(struct request_buffer *buffer);
 int request_parse(const void *bytes, size_t n_bytes, struct request_buffer *ret,
 		  struct sbx_error *err);
 /* Parses OP ARG...: a path, or HOST[:PORT]; then name=value words (caller= tag= state= mode=
- * project= proto= size= sandbox= sha256=). */
+ * project= proto= size= sandbox= sha256= address=). */
 int request_parse_words(char *const words[], size_t n_words, struct request_buffer *ret,
 			struct sbx_error *err);
 /* Adds the normalised form, which request_parse() parses to an equal request. Leaves out the token

@@ -201,7 +201,8 @@ static int judge_example(struct generation *generation, const struct token_terms
 {
 	enum operation_argument argument = operation_at(operation_find(terms->operation))->argument;
 	struct policy_request request = { .operation = terms->operation,
-					  .project_root = terms->project_root };
+					  .project_root = terms->project_root,
+					  .has_token = true };
 	_cleanup_text_ struct text example = TEXT_INIT;
 	struct scope scope;
 

@@ -90,7 +90,8 @@ def main():
           strings("lib/policy/model.c", r'\{ "([\w.]+)", CLASS_'))
     agree("the built-in rules", table("Built-in rules"),
           strings("lib/policy/guarded.c", r'\.name = "([^"]+)"')
-          + strings("lib/policy/guarded.h", r'"(builtin:[^"]+)"'))
+          + strings("lib/policy/guarded.h", r'"(builtin:[^"]+)"')
+          + strings("lib/policy/special.h", r'"(builtin:[^"]+)"'))
     agree("the warnings", table("WARNINGS"), strings("lib/policy/check.c", r'= "(W\d+)",'))
     tap.none("some code reads or refuses each setting", list(unread()))
     tap.done()

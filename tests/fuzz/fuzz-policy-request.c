@@ -33,6 +33,7 @@ static void check_equal(const struct policy_request *one, const struct policy_re
 {
 	check(same(one->operation, other->operation) && same(one->path, other->path));
 	check(same(one->project_root, other->project_root) && same(one->host, other->host));
+	check(same(one->address, other->address) && same(one->sha256, other->sha256));
 	check(one->has_port == other->has_port && one->port == other->port);
 	check(same(one->proto, other->proto) && same(one->caller, other->caller));
 	check(same(one->state, other->state) && same(one->mode, other->mode));

@@ -25,6 +25,9 @@ an_exception_with_a_path	mode	fs.read /a	- {name: r, match: {op: fs.read}, actio
 an_allow_that_a_denial_overrides	-	fs.read /a	- {name: d, match: {op: fs.read, path: /a}, action: deny}|- {name: r, match: {op: fs.read, path: /a, caller: me}, action: allow}
 a_denial_that_outweighs	caller	fs.read /a	- {name: d, match: {op: fs.read, path: /a}, action: allow}|- {name: r, match: {op: fs.read, path: /a, caller: me}, action: deny}
 a_list_that_is_empty	-	fs.read /a	- {name: r, match: {op: fs.read, path: /a, caller: []}, action: deny}
+an_address	address	net.connect a.example	- {name: r, match: {op: net.connect, cidr: 10.0.0.0/8}, action: deny}
+an_address_that_is_said	-	net.connect a.example address=9.1.1.1	- {name: r, match: {op: net.connect, cidr: 10.0.0.0/8}, action: deny}
+an_ordinary_address	address	net.connect a.example	- {name: r, match: {op: net.connect, host: a.example}, action: allow}
 a_built_in_rule	mode	container.run	- {name: r, match: {op: fs.read, path: /a}, action: allow}
 END
 }
@@ -39,7 +42,8 @@ import json, sys
 request = {"op": sys.argv[1]}
 for word in sys.argv[2:]:
     name, is_named, value = word.partition("=")
-    request.update({name: int(value) if name == "size" else value} if is_named else {"path": word})
+    argument = "host" if sys.argv[1].startswith("net.") else "path"
+    request.update({name: int(value) if name == "size" else value} if is_named else {argument: word})
 print(json.dumps(request))
 END
 }

@@ -97,6 +97,9 @@ check the_network_is_listed_as_not_enforced out_has 'network isolation'
 
 policy 'version: 1'
 evaluate "$work/p.yaml"
+check without_a_mode_a_rule_without_cidr_does_not_open_the_loopback has_status 1
+check the_builtin_rule_is_named out_has "built-in rule 'builtin:special-addresses' denies it: 127.0.0.0/8 is the loopback"
+run sbx-policy eval "$work/p.yaml" net.connect "8.8.8.8:$port"
 check without_a_mode_the_rules_answer has_status 0
 connect
 check without_a_mode_nothing_runs_without_its_proxy has_status 125

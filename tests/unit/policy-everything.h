@@ -21,6 +21,8 @@ static void build_everything(struct built *built)
 	build_rule(built, POLICY_REVIEW, "net.connect", "port=1-700 proto=udp");
 	build_rule(built, POLICY_WARN, "test.run git.*", "caller=me mode=strict");
 	build_rule(built, POLICY_DENY, "exec", "path=git");
+	build_rule(built, POLICY_ALLOW, "net.connect", "cidr=64:ff9b::/96 cidr=10.0.0.1");
+	built->policy->special_needs_cidr = true;
 	build_engine(built);
 }
 
@@ -40,6 +42,17 @@ static const struct policy_request every_request[] = {
 	{ .operation = "exec", .path = "/x/src/x/q/git/y", .project_root = "/" },
 	{ .operation = "net.connect", .host = "c.a.example", .port = 80, .has_port = true },
 	{ .operation = "net.bind", .host = "2001:db8::1", .port = 1500, .has_port = true },
+	{ .operation = "net.connect",
+	  .host = "b.example",
+	  .address = "64:ff9b::10.0.0.1",
+	  .port = 80,
+	  .has_port = true },
+	{ .operation = "net.connect",
+	  .host = "b.example",
+	  .address = "10.0.0.1",
+	  .port = 80,
+	  .has_port = true,
+	  .has_token = true },
 	{ .operation = "net.connect",
 	  .host = "10.1.2.3",
 	  .port = 600,

@@ -296,7 +296,8 @@ static bool naive_value(enum match_key key, const char *text, const struct polic
 	case MATCH_HOST:
 		return request->host && naive_host(text, request->host);
 	case MATCH_CIDR:
-		return request->host && naive_cidr(text, request->host);
+		return request->host &&
+		       naive_cidr(text, request->address ? request->address : request->host);
 	case MATCH_PORT:
 		return naive_port(text, request);
 	case MATCH_PROTO:
@@ -366,13 +367,60 @@ static bool naive_constraints(const struct constraints *constraints,
 	       strcmp(request->operation, "fs.write") != 0;
 }
 
-/* The verdict of the rules only, without built-in rules and tokens. */
-__attribute__((__unused__)) static enum policy_action naive_decide(
-	const struct policy *policy, const struct policy_request *request)
+/* Addresses that only a permission with 'cidr' reaches. */
+static bool naive_special(const char *address)
+{
+	static const char *const ranges[] = {
+		"0.0.0.0/8",	   "10.0.0.0/8",     "100.64.0.0/10",  "127.0.0.0/8",
+		"168.63.129.16",   "169.254.0.0/16", "172.16.0.0/12",  "192.0.0.0/24",
+		"192.0.2.0/24",	   "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15",
+		"198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",    "::/3",
+		"2001::/23",	   "2001:db8::/32",  "2002::/16",      "3fff::/20",
+		"4000::/2",	   "8000::/1",
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (naive_cidr(ranges[i], address))
+			return true;
+	return false;
+}
+
+/* The IPv4 addresses in an IPv6 one, as texts. */
+static size_t naive_embedded(const char *address, char ret[2][INET_ADDRSTRLEN])
+{
+	/* The range, where the IPv4 address is, and what inverts it. */
+	static const struct {
+		const char *range;
+		int at;
+		unsigned char mask;
+	} forms[] = { { "::/96", 12, 0 },	    { "::ffff:0:0/96", 12, 0 },
+		      { "::ffff:0:0:0/96", 12, 0 }, { "64:ff9b::/96", 12, 0 },
+		      { "64:ff9b:1::/48", 12, 0 },  { "2002::/16", 2, 0 },
+		      { "2001::/32", 4, 0 },	    { "2001::/32", 12, 0xff } };
+	unsigned char bytes[16], inner[4];
+	size_t n = 0;
+
+	if (inet_pton(AF_INET6, address, bytes) != 1 || naive_cidr("::/127", address))
+		return 0;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		if (!naive_cidr(forms[i].range, address))
+			continue;
+		for (int k = 0; k < 4; k++)
+			inner[k] = bytes[forms[i].at + k] ^ forms[i].mask;
+		inet_ntop(AF_INET, inner, ret[n++], INET_ADDRSTRLEN);
+	}
+	return n;
+}
+
+/* The verdict about one address. */
+static enum policy_action naive_judge(const struct policy *policy,
+				      const struct policy_request *request, bool needs_cidr)
 {
 	const struct operation *operation = operation_at(operation_find(request->operation));
-	enum policy_action fallback = policy->defaults[operation->kind], verdict = POLICY_PASS;
+	enum policy_action fallback = needs_cidr ? POLICY_DENY : policy->defaults[operation->kind];
+	enum policy_action verdict = POLICY_PASS;
 	bool granted = fallback == POLICY_ALLOW || fallback == POLICY_WARN, broken = false;
+	bool permitted = false;
 
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < policy->n_rules; i++) {
@@ -382,17 +430,45 @@ __attribute__((__unused__)) static enum policy_action naive_decide(
 
 			if (!naive_rule(rule, request))
 				continue;
+			if (needs_cidr && permits && !rule->match.lists[MATCH_CIDR].present)
+				continue;
 			if (permits && !naive_constraints(&rule->constraints, request)) {
 				broken = true;
 				continue;
 			}
 			if (pass == 0)
 				granted |= permits && !narrows;
-			else if (rule->action > verdict && (!permits || !narrows || granted))
-				verdict = rule->action;
+			else if (!permits || !narrows || granted) {
+				permitted |= permits;
+				verdict = rule->action > verdict ? rule->action : verdict;
+			}
 		}
 	}
+	if (needs_cidr && !permitted)
+		return POLICY_DENY;
 	if (verdict != POLICY_PASS)
 		return verdict;
 	return broken || fallback == POLICY_PASS ? POLICY_DENY : fallback;
+}
+
+/* The verdict of the rules only, without the other built-in rules and tokens. */
+__attribute__((__unused__)) static enum policy_action naive_decide(
+	const struct policy *policy, const struct policy_request *request)
+{
+	const char *address = request->address ? request->address : request->host;
+	struct policy_request inner = *request;
+	char embedded[2][INET_ADDRSTRLEN];
+	enum policy_action most;
+
+	if (!policy->special_needs_cidr || strcmp(request->operation, "net.connect") != 0)
+		return naive_judge(policy, request, false);
+	most = naive_judge(policy, request, naive_special(address));
+	for (size_t i = 0, n = naive_embedded(address, embedded); i < n; i++) {
+		inner.address = embedded[i];
+
+		enum policy_action action = naive_judge(policy, &inner, naive_special(embedded[i]));
+
+		most = action > most ? action : most;
+	}
+	return most;
 }

@@ -150,6 +150,9 @@ static const struct {
 	{ SECTION_VALUES, 0, FIELD(value, length), 129, "prefix" },
 	{ SECTION_POSTINGS, 0, 0, 1u << 20, "index" },
 	{ SECTION_PLAIN, 0, 0, 1u << 20, "index" },
+	{ SECTION_ADDRESSED, 0, 0, 1u << 20, "index" },
+	{ SECTION_ADDRESSED, 0, 0, 0, "not indexed by them" },
+	{ SECTION_ADDRESSED, 1, 0, 0, "do not ascend" },
 	{ SECTION_CONDITIONS, 0, FIELD(condition, action), POLICY_DENY, "contradicts its rule" },
 	{ SECTION_CONDITIONS, 0, FIELD(condition, flags), 0, "contradicts its rule" },
 	{ SECTION_NODES, 0, FIELD(node, children), 3, "same node" },
@@ -233,6 +236,8 @@ static void damage_tables(uint8_t *block, int what)
 	header->prefix_lengths[LENGTHS_IPV4] |= what == 18 ? UINT64_C(1) << 33 : 0;
 	header->prefix_lengths[LENGTHS_PORT] |= what == 19 ? UINT64_C(1) << 17 : 0;
 	header->plain_of_operation[63].count = what == 20 ? 1000 : 0;
+	header->special_needs_cidr = what == 23 ? 2 : header->special_needs_cidr;
+	header->reserved = what == 24;
 }
 
 static void refuses_damaged_tables_and_sections(void)
@@ -240,13 +245,13 @@ static void refuses_damaged_tables_and_sections(void)
 	_cleanup_built_ struct built built = build_new();
 
 	build_everything(&built);
-	for (int what = 0; what <= 23; what++) {
+	for (int what = 0; what <= 25; what++) {
 		_cleanup_free_ uint8_t *block = copy_block(&built);
 
 		damage_tables(block, what);
 		fix_checksum(block, built.n_bytes);
 		/* The last case is undamaged. */
-		expect_eq(problem_of(block, built.n_bytes) == NULL, what == 23);
+		expect_eq(problem_of(block, built.n_bytes) == NULL, what == 25);
 	}
 }
 

@@ -130,12 +130,17 @@ static void warns_of_a_rule_that_can_never_apply(void)
 	expect_warnings(RULES RULE("r", "syscall: git.commit, path_glob: src/**", "deny"),
 			"W03 3:32");
 	expect_warnings(RULES RULE("r", "syscall: fs.read, host: a.b", "deny"), "W03 3:29");
-	expect_warnings(RULES RULE("r", "syscall: net.connect, host: a.b, cidr: 10.0.0.0/8",
-				   "deny"),
-			"W03 3:10");
 	expect_warnings(RULES RULE("r", "syscall: net.connect, path: /a", "deny"), "W03 3:33");
 	expect_warnings(RULES RULE("r", "syscall: exec, path_glob: ['!a', '!b']", "deny"),
 			"W03 3:26 | W08 3:38");
+}
+
+/* A request can have a name and an address of it. */
+static void a_rule_about_a_name_at_an_address_is_fine(void)
+{
+	expect_warnings(RULES RULE("r", "syscall: net.connect, host: a.b, cidr: 10.0.0.0/8",
+				   "deny"),
+			"");
 }
 
 static void warns_of_a_part_that_can_never_apply(void)
@@ -585,6 +590,7 @@ static const struct test tests[] = {
 	TEST(warns_of_a_match_that_its_exception_takes_back),
 	TEST(an_exception_that_leaves_something_is_fine),
 	TEST(warns_of_a_rule_that_can_never_apply),
+	TEST(a_rule_about_a_name_at_an_address_is_fine),
 	TEST(warns_of_a_part_that_can_never_apply),
 	TEST(warns_of_an_allow_under_a_deny),
 	TEST(an_allow_that_reaches_beyond_a_deny_is_fine),

@@ -86,11 +86,42 @@ static void mounts_are_not_chained(void)
 	expect(!allows(chain, "fs.read", "/b/x") && allows(chain, "fs.read", "/c/x"));
 }
 
+/* Does the composed policy protect special addresses from permissions without 'cidr'? */
+static bool protects(const char *yaml)
+{
+	_cleanup_policy_ struct policy *policy = NULL;
+	_cleanup_free_ void *block = NULL;
+	struct artefact artefact;
+	size_t n_bytes;
+
+	expect_eq(policy_load("p.yaml", yaml, strlen(yaml), &policy, NULL), 0);
+	expect_eq(policy_compile_composed(policy, NULL, &block, &n_bytes, NULL), 0);
+	expect_eq(artefact_open(block, n_bytes, &artefact, NULL), 0);
+	return artefact.header->special_needs_cidr;
+}
+
+static void special_addresses_are_protected_where_the_proxy_connects(void)
+{
+	expect(protects("version: 1\nnet: {mode: proxy}\n"));
+	expect(protects("version: 1\nnet: {mode: transparent}\n"));
+	expect(!protects("version: 1\nnet: {mode: none}\n"));
+	expect(!protects("version: 1\nnet: {mode: loopback}\n"));
+	expect(!protects("version: 1\nnet: {mode: host}\n"));
+	expect(!protects("version: 1\nnet: {mode: veth}\n"));
+	/* The mode that a rule or the default implies. */
+	expect(protects("capabilities: [{name: a, match: {op: net.*}, action: allow}]\n"));
+	expect(protects("version: 1\ndefaults: {net: allow}\n"));
+	expect(!protects("capabilities: [{name: a, match: {op: net.*}, action: deny}]\n"));
+	/* Forwarding a port does not imply the mode proxy. */
+	expect(!protects("version: 1\nnet: {loopback: {connect: [80]}}\n"));
+}
+
 static const struct test tests[] = {
 	TEST(what_is_denied_outside_is_denied_where_a_mount_shows_it),
 	TEST(a_denial_with_exceptions_is_moved_with_them),
 	TEST(a_masked_source_is_masked_where_a_mount_shows_it),
 	TEST(mounts_are_not_chained),
+	TEST(special_addresses_are_protected_where_the_proxy_connects),
 	TEST_END,
 };
 

@@ -48,7 +48,7 @@ static void reads_every_member(void)
 		"\"caller\":\"editor\",\"tags\":[\"trusted\",\"core\"],\"state\":\"coding\","
 		"\"mode\":\"strict\",\"sandbox\":\"L2\",\"sandbox_id\":\"s1\",\"size\":120,"
 		"\"token\":\"0f\",\"id\":7,\"host\":\"h\",\"port\":65535,\"proto\":\"udp\","
-		"\"sha256\":\"0a\"}",
+		"\"sha256\":\"0a\",\"address\":\"192.0.2.1\"}",
 		&buffer);
 	expect_str(request->operation, "fs.write");
 	expect_str(request->path, "/srv/p/a.c");
@@ -69,6 +69,7 @@ static void reads_every_member(void)
 	expect(request->has_port && request->port == 65535);
 	expect_str(request->proto, "udp");
 	expect_str(request->sha256, "0a");
+	expect_str(request->address, "192.0.2.1");
 }
 
 static void a_missing_member_is_not_set(void)
@@ -80,7 +81,7 @@ static void a_missing_member_is_not_set(void)
 	expect(!request->path && !request->host && !request->project_root && !request->proto);
 	expect(!request->caller && !request->caller_tags && !request->state && !request->mode);
 	expect(!request->has_port && !request->has_size && !request->sandbox);
-	expect(!request->sha256);
+	expect(!request->sha256 && !request->address);
 	expect(!buffer.token && !buffer.id && !buffer.sandbox_id);
 }
 
@@ -176,6 +177,7 @@ static void refuses_wrong_types(void)
 	expect_refused("{\"op\":1}", "'op' must be a string");
 	expect_refused("{\"op\":\"exec\",\"path\":null}", "'path' must be a string");
 	expect_refused("{\"op\":\"exec\",\"path\":[\"/a\"]}", "'path' must be a string");
+	expect_refused("{\"op\":\"net.connect\",\"address\":1}", "'address' must be a string");
 	expect_refused("{\"op\":\"exec\",\"port\":65536}", "from 0 to 65535");
 	expect_refused("{\"op\":\"exec\",\"port\":-1}", "from 0 to 65535");
 	expect_refused("{\"op\":\"exec\",\"port\":\"443\"}", "from 0 to 65535");
@@ -302,6 +304,9 @@ static void words_give_the_same_request_as_json(void)
 		{ "net.connect [::1]", "{\"op\":\"net.connect\",\"host\":\"::1\"}" },
 		{ "net.connect 2001:db8::1", "{\"op\":\"net.connect\",\"host\":\"2001:db8::1\"}" },
 		{ "net.bind 0.0.0.0:0", "{\"op\":\"net.bind\",\"host\":\"0.0.0.0\",\"port\":0}" },
+		{ "net.connect example.com:443 address=192.0.2.1",
+		  "{\"op\":\"net.connect\",\"host\":\"example.com\",\"address\":\"192.0.2.1\","
+		  "\"port\":443}" },
 		{ "exec /bin/cc sha256=0a",
 		  "{\"op\":\"exec\",\"path\":\"/bin/cc\",\"sha256\":\"0a\"}" },
 		{ "git.commit caller=git", "{\"op\":\"git.commit\",\"caller\":\"git\"}" },
@@ -328,6 +333,8 @@ static void refuses_words_that_mean_nothing(void)
 		{ "fs.read /a sate=x", "did you mean 'state='?" },
 		{ "fs.read /a state=x state=y", "is given twice" },
 		{ "fs.write /a size=10mb", "10mb" },
+		{ "net.connect h adress=::1", "did you mean 'address='?" },
+		{ "net.connect h address=::1 address=::2", "is given twice" },
 		{ "net.connect :443", "names no host" },
 		{ "net.connect h:", "no valid port after its colon" },
 		{ "net.connect h:99999", "no valid port after its colon" },

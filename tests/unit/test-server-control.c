@@ -144,6 +144,25 @@ static void no_token_is_issued_for_more_than_the_rules_leave(void)
 		   "\"ok\":true"));
 }
 
+/* A token that no request could use is not issued. */
+static void no_token_is_issued_for_a_special_address_that_no_rule_opens(void)
+{
+	_cleanup_rig_ struct rig rig;
+
+	rig_init(&rig,
+		 "net: {mode: proxy}\n"
+		 "capabilities:\n"
+		 "  - { name: all, match: { syscall: net.connect }, action: require_review }\n"
+		 "  - { name: own, match: { syscall: net.connect, cidr: 10.0.0.0/8 }, "
+		 "action: allow, constraints: { require_capability_token: true } }\n");
+	expect(has(try_issue(&rig, "\"op\":\"net.connect\",\"glob\":\"169.254.169.254:80\""),
+		   "a built-in rule denies"));
+	expect(has(try_issue(&rig, "\"op\":\"net.connect\",\"glob\":\"10.0.0.1:80\""),
+		   "\"ok\":true"));
+	expect(has(try_issue(&rig, "\"op\":\"net.connect\",\"glob\":\"a.example:80\""),
+		   "\"ok\":true"));
+}
+
 /* The tags of the later caller are not known when the token is issued. */
 static void no_token_is_issued_where_a_rule_matches_the_caller(void)
 {
@@ -302,6 +321,7 @@ static const struct test tests[] = {
 	TEST(no_token_is_issued_for_what_a_rule_denies),
 	TEST(no_token_is_issued_for_what_cannot_be_judged),
 	TEST(no_token_is_issued_for_more_than_the_rules_leave),
+	TEST(no_token_is_issued_for_a_special_address_that_no_rule_opens),
 	TEST(no_token_is_issued_where_a_rule_matches_the_caller),
 	TEST(a_narrower_token_is_by_default_for_what_its_parent_has_left),
 	TEST(the_holder_is_the_connected_process_whatever_the_packet_says),

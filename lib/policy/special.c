@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Special addresses
+ *
+ * The ranges are those of IANA's registries of special-purpose addresses, multicast, and metadata
+ * services of clouds. Of IPv6, only 2000::/3 is allocated for hosts, so everything outside it is
+ * special. A range inside another one comes first.
+ */
+
+#include "policy/special.h"
+
+#include "base/cleanup.h"
+
+#define NEEDS_CIDR "; only a rule with 'cidr' can allow it"
+
+struct special4 {
+	uint32_t prefix;
+	unsigned length;
+	const char *reason;
+};
+
+static const struct special4 ranges4[] = {
+	{ 0xa9fea9fe, 32, "169.254.169.254 is a metadata service" NEEDS_CIDR },
+	{ 0xa83f8110, 32, "168.63.129.16 is a metadata service" NEEDS_CIDR },
+	{ 0xffffffff, 32, "255.255.255.255 is the broadcast address" NEEDS_CIDR },
+	{ 0x00000000, 8, "0.0.0.0/8 is this host" NEEDS_CIDR },
+	{ 0x0a000000, 8, "10.0.0.0/8 is a private network" NEEDS_CIDR },
+	{ 0x64400000, 10, "100.64.0.0/10 is shared by a provider's customers" NEEDS_CIDR },
+	{ 0x7f000000, 8, "127.0.0.0/8 is the loopback" NEEDS_CIDR },
+	{ 0xa9fe0000, 16, "169.254.0.0/16 is link-local" NEEDS_CIDR },
+	{ 0xac100000, 12, "172.16.0.0/12 is a private network" NEEDS_CIDR },
+	{ 0xc0000000, 24, "192.0.0.0/24 is assigned to protocols" NEEDS_CIDR },
+	{ 0xc0000200, 24, "192.0.2.0/24 is for documentation" NEEDS_CIDR },
+	{ 0xc0586300, 24, "192.88.99.0/24 was for relays of 6to4" NEEDS_CIDR },
+	{ 0xc0a80000, 16, "192.168.0.0/16 is a private network" NEEDS_CIDR },
+	{ 0xc6120000, 15, "198.18.0.0/15 is for benchmarks" NEEDS_CIDR },
+	{ 0xc6336400, 24, "198.51.100.0/24 is for documentation" NEEDS_CIDR },
+	{ 0xcb007100, 24, "203.0.113.0/24 is for documentation" NEEDS_CIDR },
+	{ 0xe0000000, 4, "224.0.0.0/4 is multicast" NEEDS_CIDR },
+	{ 0xf0000000, 4, "240.0.0.0/4 is reserved" NEEDS_CIDR },
+};
+
+struct special6 {
+	uint64_t prefix[2];
+	unsigned length;
+	const char *reason;
+};
+
+#define RANGE6(high, low, length, reason)                                                          \
+	{                                                                                          \
+		{ UINT64_C(high), UINT64_C(low) }, length, reason NEEDS_CIDR                       \
+	}
+
+static const struct special6 ranges6[] = {
+	RANGE6(0, 0, 128, ":: is this host"),
+	RANGE6(0, 1, 128, "::1 is the loopback"),
+	RANGE6(0, 0, 96, "::/96 contains IPv4 addresses"),
+	RANGE6(0, 0x0000ffff00000000, 96, "::ffff:0:0/96 contains IPv4 addresses"),
+	RANGE6(0, 0xffff000000000000, 96, "::ffff:0:0:0/96 contains IPv4 addresses"),
+	RANGE6(0x0064ff9b00000000, 0, 96, "64:ff9b::/96 contains IPv4 addresses"),
+	RANGE6(0x0064ff9b00010000, 0, 48, "64:ff9b:1::/48 contains IPv4 addresses"),
+	RANGE6(0x0100000000000000, 0, 64, "100::/64 is discarded"),
+	RANGE6(0x2001000000000000, 0, 32, "2001::/32 contains IPv4 addresses (Teredo)"),
+	RANGE6(0x2001000000000000, 0, 23, "2001::/23 is assigned to protocols"),
+	RANGE6(0x20010db800000000, 0, 32, "2001:db8::/32 is for documentation"),
+	RANGE6(0x2002000000000000, 0, 16, "2002::/16 contains IPv4 addresses (6to4)"),
+	RANGE6(0x3fff000000000000, 0, 20, "3fff::/20 is for documentation"),
+	RANGE6(0xfd000ec200000000, 0x0254, 128, "fd00:ec2::254 is a metadata service"),
+	RANGE6(0xfd2000ce00000000, 0x0254, 128, "fd20:ce::254 is a metadata service"),
+	RANGE6(0xfc00000000000000, 0, 7, "fc00::/7 is a private network"),
+	RANGE6(0xfe80000000000000, 0, 10, "fe80::/10 is link-local"),
+	RANGE6(0xfec0000000000000, 0, 10, "fec0::/10 is site-local"),
+	RANGE6(0xff00000000000000, 0, 8, "ff00::/8 is multicast"),
+	RANGE6(0, 0, 3, "::/3 has no public hosts"),
+	RANGE6(0x4000000000000000, 0, 2, "4000::/2 has no public hosts"),
+	RANGE6(0x8000000000000000, 0, 1, "8000::/1 has no public hosts"),
+};
+
+/* Are the first @length of 64 bits equal? */
+static bool begins(uint64_t a, uint64_t b, unsigned length)
+{
+	return length == 0 || (a ^ b) >> (64 - length) == 0;
+}
+
+static bool is_in(const uint64_t bits[2], const struct special6 *range)
+{
+	unsigned high = range->length < 64 ? range->length : 64;
+
+	return begins(bits[0], range->prefix[0], high) &&
+	       begins(bits[1], range->prefix[1], range->length - high);
+}
+
+static const char *find4(uint32_t address)
+{
+	for (size_t i = 0; i < N_ELEMENTS(ranges4); i++)
+		if ((address ^ ranges4[i].prefix) >> (32 - ranges4[i].length) == 0)
+			return ranges4[i].reason;
+	return NULL;
+}
+
+const char *special_find(bool is_ipv6, const uint64_t bits[2])
+{
+	if (!is_ipv6)
+		return find4((uint32_t)(bits[0] >> 32));
+	for (size_t i = 0; i < N_ELEMENTS(ranges6); i++)
+		if (is_in(bits, &ranges6[i]))
+			return ranges6[i].reason;
+	return NULL;
+}
+
+size_t special_embedded(const uint64_t bits[2], uint32_t ret[SPECIAL_EMBEDDED_MAX])
+{
+	uint32_t third = (uint32_t)(bits[1] >> 32), last = (uint32_t)bits[1];
+
+	if (bits[0] >> 48 == 0x2002) {
+		ret[0] = (uint32_t)(bits[0] >> 16);
+		return 1;
+	}
+	/* Teredo: the server, and the client with all bits inverted. */
+	if (bits[0] >> 32 == 0x20010000) {
+		ret[0] = (uint32_t)bits[0];
+		ret[1] = ~last;
+		return 2;
+	}
+	ret[0] = last;
+	if (bits[0] >> 16 == UINT64_C(0x0064ff9b0001))
+		return 1;
+	if (bits[0] == UINT64_C(0x0064ff9b00000000))
+		return third == 0;
+	/* :: and ::1 are no IPv4 addresses. */
+	return bits[0] == 0 &&
+	       (third == 0x0000ffff || third == 0xffff0000 || (third == 0 && last > 1));
+}
