@@ -19,8 +19,8 @@ static const char *const problems[N_HOSTNAME_PROBLEMS] = {
 	[HOSTNAME_EMPTY] = "the host is empty",
 	[HOSTNAME_TOO_LONG] = "the host is longer than 253 bytes",
 	[HOSTNAME_NOT_A_NAME] =
-		"the host is neither an address nor a name: a name consists of labels "
-		"of letters, digits, '-' and '_' between dots",
+		("the host is neither an address nor a name: a name consists of labels "
+		 "of letters, digits, '-' and '_' between dots"),
 	[HOSTNAME_NOT_IPV4] = "the host ends in a number, but is not a complete IPv4 address",
 	[HOSTNAME_NOT_IPV6] = "the host looks like an IPv6 address, but is not a valid one",
 	[HOSTNAME_BRACKET_OPEN] = "the host's bracket is not closed",

@@ -405,9 +405,7 @@ static void look(struct service *service)
 	bool listens = host_listens(service->port);
 
 	set_listening(service, listens);
-	if (listens)
-		probe_end(service);
-	else if (service->probe.fd < 0 && probe_begin(service) < 0)
+	if (listens || (service->probe.fd < 0 && probe_begin(service) < 0))
 		probe_end(service);
 }
 
