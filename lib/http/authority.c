@@ -79,7 +79,7 @@ size_t http_authority_print(const struct http_authority *authority, uint16_t def
 {
 	bool brackets = authority->host.kind == HOSTNAME_IPV6;
 	size_t len = hostname_print(&authority->host, ret + brackets);
-	char digits[PORT_DIGITS_MAX];
+	char digits[PORT_DIGITS_MAX] = { 0 };
 	size_t n_digits = 0;
 
 	if (brackets) {

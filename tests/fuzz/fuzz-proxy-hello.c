@@ -23,7 +23,8 @@ static void check_name(enum hello_kind kind, const struct hello *hello)
 {
 	size_t n = strspn(hello->name, "abcdefghijklmnopqrstuvwxyz0123456789-_.");
 
-	check(hello->name[n] == '\0' && n <= HELLO_NAME_MAX);
+	check(n <= HELLO_NAME_MAX);
+	check(hello->name[n] == '\0');
 	check((n > 0) == (kind == HELLO_NAMED));
 }
 

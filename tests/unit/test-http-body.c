@@ -24,11 +24,13 @@ static void begin(struct http_body *body, enum http_framing framing, uint64_t le
 static void pass(const char *text, size_t n_bytes, struct http_body *body, size_t step,
 		 struct passed *ret)
 {
+	const struct text empty = TEXT_INIT;
 	uint64_t seed = step;
 	size_t end = 0;
 	long r = 0;
 
-	*ret = (struct passed){ .data = TEXT_INIT };
+	memset(ret, 0, sizeof(*ret));
+	ret->data = empty;
 	while (r >= 0 && (end < n_bytes || ret->n < end) && !body->is_done) {
 		struct http_bytes data;
 
