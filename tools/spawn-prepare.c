@@ -188,10 +188,23 @@ static int open_registry(struct spawn_run *run, struct sbx_error *err)
 	return run->registry < 0 ? run->registry : 0;
 }
 
+/* Before the plan: the first start of a user creates the spool, and a plan that shows the home can
+ * only hide what exists. */
+static int open_spool(struct spawn_run *run, struct sbx_error *err)
+{
+	const struct spawn_values *values = run->values;
+
+	if (values->dry_run || values->print_plan || values->audit_fd >= 0)
+		return 0;
+	return spawn_open_spool(run, err);
+}
+
 int spawn_prepare(struct spawn_run *run, struct sbx_error *err)
 {
 	int r = load_policy(run, err);
 
+	if (r == 0)
+		r = open_spool(run, err);
 	if (r == 0)
 		r = open_registry(run, err);
 	if (r == 0)

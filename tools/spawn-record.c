@@ -44,6 +44,11 @@ static void say_fallback(const struct spawn_run *run)
 		(void)fd_write_all(STDERR_FILENO, text_string(&line), line.len);
 }
 
+int spawn_open_spool(struct spawn_run *run, struct sbx_error *err)
+{
+	return run->recorder.fd >= 0 ? 0 : recorder_open_spool(&run->recorder, environ, err);
+}
+
 int spawn_open_records(struct spawn_run *run, struct sbx_error *err)
 {
 	int r;
@@ -52,7 +57,7 @@ int spawn_open_records(struct spawn_run *run, struct sbx_error *err)
 		recorder_use_fd(&run->recorder, run->values->audit_fd);
 		return 0;
 	}
-	r = recorder_open_spool(&run->recorder, environ, err);
+	r = spawn_open_spool(run, err);
 	if (r == 0 && run->recorder.is_fallback && !run->recorder.is_with_service)
 		say_fallback(run);
 	return r;

@@ -166,6 +166,9 @@ void changes_deinit(struct changes *changes);
 
 /* spawn-record.c */
 int spawn_register(struct spawn_run *run, struct sbx_error *err);
+/* Opens the spool or connects to the service, without a word about a place that the next boot may
+ * remove. */
+int spawn_open_spool(struct spawn_run *run, struct sbx_error *err);
 int spawn_open_records(struct spawn_run *run, struct sbx_error *err);
 int spawn_record_created(struct spawn_run *run, struct sbx_error *err);
 /* @failure: why nothing was run, or NULL. */

@@ -305,16 +305,6 @@ static bool is_directory(struct planner *planner, const char *path)
 	return planner->is_listing || (facts && facts->kind == HOST_DIRECTORY);
 }
 
-static void mark_toolchains(struct planner *planner, const char *home)
-{
-	for (size_t i = 0; i < N_ELEMENTS(toolchains); i++) {
-		const char *path = planner_join(planner, home, toolchains[i]);
-
-		if (is_directory(planner, path))
-			mark_shown(planner, path, "HOME");
-	}
-}
-
 /* Is the path a credential, or inside one? Checks both spellings of the path, because one may match
  * a row that the other does not. */
 static bool is_credential(struct planner *planner, const char *path)
@@ -332,36 +322,34 @@ static bool is_credential(struct planner *planner, const char *path)
 	return false;
 }
 
-/* ~/.cargo/bin needs no place of its own where ~/.cargo has one. */
-static bool is_in_toolchain(struct planner *planner, const char *home, const char *path)
-{
-	for (size_t i = 0; i < N_ELEMENTS(toolchains); i++) {
-		const char *toolchain = planner_join(planner, home, toolchains[i]);
-
-		if (is_below(path, toolchain) && is_directory(planner, toolchain))
-			return true;
-	}
-	return false;
-}
-
-/* PATH names a directory, but does not mean the keys in it; an option does. */
-static void mark_directory(struct planner *planner, const char *path)
+/* PATH and HOME name directories, but do not mean the keys in them; an option does. */
+static void mark_directory(struct planner *planner, const char *path, const char *variable)
 {
 	const char *real = real_path(planner, path);
 
 	if (!is_credential(planner, path) &&
 	    (strcmp(real, path) == 0 || !is_credential(planner, real))) {
-		mark_shown(planner, path, "PATH");
+		mark_shown(planner, path, variable);
 		return;
 	}
 	planner_add_notice(planner,
 			   (struct plan_notice){
-				   .what = planner_format(planner, "'%s' of PATH is not shown",
-							  path),
+				   .what = planner_format(planner, "'%s' of %s is not shown", path,
+							  variable),
 				   .why = "it contains credentials",
 				   .fix = "name it with --read, to show it",
 				   .is_hint = true,
 			   });
+}
+
+static void mark_toolchains(struct planner *planner, const char *home)
+{
+	for (size_t i = 0; i < N_ELEMENTS(toolchains); i++) {
+		const char *path = planner_join(planner, home, toolchains[i]);
+
+		if (is_directory(planner, path))
+			mark_directory(planner, path, "HOME");
+	}
 }
 
 static void mark_search_path(struct planner *planner, const char *home)
@@ -377,8 +365,8 @@ static void mark_search_path(struct planner *planner, const char *home)
 		planner->memory.is_exhausted |= text_status(&planner->memory.text) < 0;
 		path = planner_keep(planner, text_string(&planner->memory.text));
 		if (path_is_normal(path) && is_below(path, home) && strcmp(path, home) != 0 &&
-		    !is_in_toolchain(planner, home, path) && is_directory(planner, path))
-			mark_directory(planner, path);
+		    is_directory(planner, path))
+			mark_directory(planner, path, "PATH");
 	}
 }
 

@@ -323,18 +323,29 @@ static void set_listening(struct service *service, bool listens)
 {
 	int fd = service->source.fd;
 
-	if (listens && !service->is_listening)
+	if (listens && !service->is_listening) {
 		service->is_listening = set_reuse(fd, true) == 0 && listen(fd, SOMAXCONN) == 0;
-	else if (!listens && service->is_listening)
-		service->is_listening = shutdown(fd, SHUT_RDWR) < 0 || set_reuse(fd, false) < 0;
+		if (!service->is_listening)
+			(void)set_reuse(fd, false);
+	} else if (!listens && service->is_listening) {
+		/* First SO_REUSEADDR: a closed listener that has it lets the command bind the port.
+		 */
+		service->is_listening = set_reuse(fd, false) < 0 || shutdown(fd, SHUT_RDWR) < 0;
+	}
 	if (!service->is_listening)
 		look_later(service->services);
 	watch(service->services);
 }
 
+enum host_state {
+	HOST_LISTENS,
+	HOST_HAS_NO_SOCKET,
+	HOST_UNKNOWN, /* sock_diag does not answer, as in a sandbox */
+};
+
 /* Does a socket of the host accept connections to 127.0.0.1:@port? The kernel finds it as for a
- * SYN, so sockets of all addresses and of IPv6 count. False also if the kernel cannot tell. */
-static bool host_listens(uint16_t port)
+ * SYN, so sockets of all addresses and of IPv6 count. */
+static enum host_state find_host_state(uint16_t port)
 {
 	const struct {
 		struct nlmsghdr header;
@@ -352,15 +363,22 @@ static bool host_listens(uint16_t port)
 	};
 	struct {
 		struct nlmsghdr header;
-		struct inet_diag_msg found;
-	} answer = { .header = { .nlmsg_type = NLMSG_ERROR } };
+		union {
+			struct inet_diag_msg found;
+			struct nlmsgerr error;
+		};
+	} answer = { .header = { .nlmsg_type = NLMSG_DONE } };
 	_cleanup_close_ int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 
 	/* The kernel answers before send() returns. */
-	return fd >= 0 && send(fd, &request, sizeof(request), 0) == (ssize_t)sizeof(request) &&
-	       recv(fd, &answer, sizeof(answer), MSG_DONTWAIT) == (ssize_t)sizeof(answer) &&
-	       answer.header.nlmsg_type == SOCK_DIAG_BY_FAMILY &&
-	       answer.found.idiag_state == TCP_LISTEN;
+	if (fd < 0 || send(fd, &request, sizeof(request), 0) != (ssize_t)sizeof(request) ||
+	    recv(fd, &answer, sizeof(answer), MSG_DONTWAIT) < (ssize_t)sizeof(answer.header))
+		return HOST_UNKNOWN;
+	if (answer.header.nlmsg_type == SOCK_DIAG_BY_FAMILY)
+		return answer.found.idiag_state == TCP_LISTEN ? HOST_LISTENS : HOST_HAS_NO_SOCKET;
+	return answer.header.nlmsg_type == NLMSG_ERROR && answer.error.error == -ENOENT
+		       ? HOST_HAS_NO_SOCKET
+		       : HOST_UNKNOWN;
 }
 
 static void probe_end(struct service *service)
@@ -382,10 +400,30 @@ static int probe_ready(struct source *source, short events)
 	return 0;
 }
 
+/*
+ * From 127.0.0.1 the kernel could choose the port itself as the source, and the socket would
+ * connect to itself; from 127.0.0.2 it cannot. With a linger time of 0 close() sends a reset: a
+ * connection in TIME_WAIT could keep a server of the host from binding its port.
+ */
+static int probe_prepare(int fd)
+{
+	const struct sockaddr_in from = { .sin_family = AF_INET,
+					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1) };
+	const struct linger no_linger = { .l_onoff = 1 };
+	const int yes = 1;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &no_linger, sizeof(no_linger)) < 0 ||
+	    setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof(yes)) < 0 ||
+	    bind(fd, (const struct sockaddr *)&from, sizeof(from)) < 0)
+		return -errno;
+	return 0;
+}
+
+/* A rule of NAT can lead to a server although no socket of the host listens. */
 static int probe_begin(struct service *service)
 {
 	struct sockaddr_in address = connection_address(service->port);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r;
 
 	service->probe = (struct source){
 		.fd = fd,
@@ -393,19 +431,24 @@ static int probe_begin(struct service *service)
 		.ready = probe_ready,
 		.userdata = service,
 	};
-	if (fd < 0 || (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 &&
-		       errno != EINPROGRESS))
+	r = fd < 0 ? -errno : probe_prepare(fd);
+	if (r < 0)
+		return r;
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 &&
+	    errno != EINPROGRESS)
 		return -errno;
 	return loop_add(service->services->loop, &service->probe);
 }
 
-/* Opens a listener inside if the host's port can be reached, and closes it until then. */
+/* Opens a listener inside if the host's port can be reached, and closes it until then. Where that
+ * is unknown the listener stays open: to connect for an answer would use up a connection of a
+ * server. */
 static void look(struct service *service)
 {
-	bool listens = host_listens(service->port);
+	enum host_state state = find_host_state(service->port);
 
-	set_listening(service, listens);
-	if (listens || (service->probe.fd < 0 && probe_begin(service) < 0))
+	set_listening(service, state != HOST_HAS_NO_SOCKET);
+	if (state != HOST_HAS_NO_SOCKET || (service->probe.fd < 0 && probe_begin(service) < 0))
 		probe_end(service);
 }
 
@@ -449,7 +492,7 @@ static void ended(struct connection *connection, void *userdata)
 		*at = connection->next;
 	/* Before the reset: a program that connects again because of it is refused. */
 	if (connection->is_refused && service->is_inside)
-		set_listening(service, false);
+		look(service);
 	(void)connection_free(connection);
 	services->n_connections--;
 	watch(services);

@@ -26,6 +26,10 @@ for who in $starters; do
 	echo secret >"$HOME/.ssh/id_ed25519"
 	places
 
+	# The first start creates the spool, in a home that the command may read.
+	run as "$who" env -u XDG_STATE_HOME sh -c 'cd ~ && sbx-spawn -q -- sh -c "cat .local/state/sbx/spool/records.jsonl || echo closed"'
+	check "the_first_command_reads_no_record_by_$who" out_is closed
+
 	# cd ~
 	run from "$HOME" sbx-spawn -- sh -c 'cat file; cat .ssh/*; touch made || cd /tmp && touch made && pwd'
 	check "in_the_home_it_reads_and_does_not_write_by_$who" test "$status" -eq 0 -a "$out" = "$(printf 'mine\n/tmp')" -a ! -e "$HOME/made"

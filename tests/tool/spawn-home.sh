@@ -76,6 +76,16 @@ for who in $starters; do
 	PATH=$HOME/.cargo/bin:$HOME/.local/bin:$PATH run spawn -- sh -c 'made; mine; touch ~/.local/bin/x ~/.cargo/x'
 	check "directories_of_the_path_and_toolchains_are_executable_by_$who" out_is "$(printf 'made by cargo\nlocal')"
 	check "and_read_only_by_$who" test ! -e "$HOME/.local/bin/x" -a ! -e "$HOME/.cargo/x" -a "$status" -ne 0
+	PATH=$HOME/.cargo/bin:$PATH run spawn --write "$HOME/.cargo" -- sh -c 'touch ~/.cargo/new ~/.cargo/bin/planted'
+	check "a_directory_of_the_path_stays_read_only_in_a_writable_toolchain_by_$who" \
+		test -e "$HOME/.cargo/new" -a ! -e "$HOME/.cargo/bin/planted"
+	rm -f "$HOME/.cargo/new"
+	as "$who" mkdir -p "$HOME/.ssh"
+	as "$who" sh -c 'echo key >~/.ssh/id'
+	ln -s "$HOME/.ssh" "$HOME/.rustup" # root's, which is followed
+	run spawn -- sh -c 'cat ~/.rustup/id || echo closed'
+	check "a_toolchain_that_leads_to_credentials_is_not_shown_by_$who" out_is closed
+	rm -r "$HOME/.rustup" "$HOME/.ssh"
 	PATH=$HOME/private:$PATH run spawn --deny "$HOME/private" -- true
 	check "a_directory_of_the_path_may_be_denied_by_$who" has_status 0
 	ln -sf "$HOME/private/hidden-tool" "$HOME/.local/bin/linked"

@@ -225,7 +225,8 @@ heard()
 listener.shutdown(socket.SHUT_RDWR)
 listener.close()
 heard()
-heard()
+if sys.argv[2] == "seeing":
+    heard()
 for peer in peers:
     threading.Thread(target=echo, args=(peer,), daemon=True).start()
 serve(b"end")
@@ -298,13 +299,16 @@ for who in $starters; do
 	check "a_template_has_no_ip_sockets_by_$who" err_has 'Address family not supported'
 	run inside --connect "$port" -- python3 "$work/sockets.py"
 	check "a_port_of_the_host_limits_no_other_by_$who" same_as_outside
+	# Without sock_diag(7) the listener stays open, and a connection is reset.
 	for sight in seeing blind; do
+		results=(ECONNREFUSED served ECONNRESET ECONNREFUSED end still 0)
+		[ "$sight" = seeing ] || results=(ECONNRESET served ECONNRESET end still 0)
 		free=$(python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])') # unused now
 		places
 		run as "$who" timeout 60 python3 "$work/late.py" "$free" "$sight" sbx-spawn -q "${read_only[@]}" --connect "$free" \
 			-- python3 "$work/client.py" "$free"
 		check "a_port_of_the_host_is_refused_while_no_program_listens_${sight}_by_$who" \
-			out_is "$(printf '%s\n' ECONNREFUSED served ECONNRESET ECONNREFUSED end still 0)"
+			out_is "$(printf '%s\n' "${results[@]}")"
 	done
 done
 
