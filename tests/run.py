@@ -101,7 +101,7 @@ def targets(build, tests, chosen):
     needed = {target for test in chosen for target in test.depends}
     return sorted(os.path.relpath(path, os.path.abspath(build)) for target in introspect(build, "targets")
                   if target["id"] in needed
-                  or with_all and target["build_by_default"] and target["id"] not in alone
+                  or with_all and target["build_by_default"] and (target["installed"] or target["id"] not in alone)
                   for path in target["filename"])
 
 

@@ -105,7 +105,8 @@ static int use_directory(struct changes *changes, const char *parent, const char
 {
 	struct stat st;
 
-	if (mkdirat(changes->parent, name, 0755) < 0 && errno != EEXIST)
+	changes->is_made = mkdirat(changes->parent, name, 0755) == 0;
+	if (!changes->is_made && errno != EEXIST)
 		return fail(err, -errno, value, NULL, "choose a directory that you may create");
 	if (fstatat(changes->parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) ||
 	    st.st_uid != geteuid())
@@ -162,6 +163,7 @@ int changes_prepare(struct spawn_run *run, struct sbx_error *err)
 	if (ends_in(value, ".tar")) {
 		r = make_beside(changes, parent, name, "sbx-layer", &changes->directory);
 		changes->kind = CHANGES_TAR;
+		changes->is_made = true;
 		changes->tar = value;
 		if (r < 0)
 			return fail(err, r, value, NULL,
@@ -272,13 +274,13 @@ int changes_finish(struct spawn_run *run, uint64_t deadline_usec, struct sbx_err
 	return r;
 }
 
-/* If nothing was run it is empty. */
+/* The directory is empty if nothing was run; one of the user's stays. */
 void changes_deinit(struct changes *changes)
 {
 	if (changes->kind != CHANGES_NONE) {
 		if (changes->work)
 			(void)directory_discard(changes->parent, path_last(changes->work));
-		if (changes->directory)
+		if (changes->directory && changes->is_made)
 			(void)unlinkat(changes->parent, path_last(changes->directory),
 				       AT_REMOVEDIR);
 	}

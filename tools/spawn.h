@@ -78,6 +78,7 @@ enum changes_kind {
 struct changes {
 	enum changes_kind kind;
 	char *directory; /* upper layer of the overlay */
+	bool is_made;	 /* it was created for this run, so it may be removed while it is empty */
 	char *work;	 /* work directory of overlayfs, beside it */
 	const char *tar;
 	int parent; /* the directory that contains them */

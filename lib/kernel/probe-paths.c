@@ -491,7 +491,7 @@ static int follow_refused(struct place_search *search, struct host_path *place,
 	return 1;
 }
 
-/* The same without search->parents. */
+/* probe_places(), which has set search->parents. */
 static int probe_all(struct place_search *search, const char *const *paths, struct host *ret,
 		     struct sbx_error *err)
 {

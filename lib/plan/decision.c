@@ -497,8 +497,9 @@ int decide_ports(struct planner *planner)
 }
 
 /*
- * The rights of places: marks only say which content is there. The evaluator decides the rights, by
- * the name inside and, if a mount shows another directory, also by the name outside.
+ * The rights of places. The evaluator decides them, by the name inside and, if a mount shows
+ * another directory, also by the name outside. Only what sbx itself makes (a device, a link, /proc,
+ * a fresh tmpfs) has the rights of its mark, less what is denied.
  */
 
 static bool is_same(const struct mark *a, const struct mark *b)
@@ -508,8 +509,8 @@ static bool is_same(const struct mark *a, const struct mark *b)
 	return a->content == b->content && strcmp(one, other) == 0;
 }
 
-/* The content of an overlay takes precedence, then that of options, then mounts and rules, then the
- * built-in view. */
+/* The content of an overlay takes precedence, then that of options, then that of mounts, then that
+ * of rules and of paths that a user shares with the sandbox, then the built-in view. */
 static int rank(const struct mark *mark)
 {
 	if (mark->content == CONTENT_OVERLAY)
@@ -840,7 +841,7 @@ static int refuse_denied(struct planner *planner, const struct mark *mark,
 	return -EACCES;
 }
 
-/* A missing path that an option or mount names is an error. */
+/* An option or mount that asks for a right which the place does not get is an error. */
 static int check_asked(struct planner *planner, const struct place *place)
 {
 	for (size_t i = 0; i < place->n_marks; i++) {

@@ -198,7 +198,8 @@ static bool lies_in_guarded(struct planner *planner, const char *path)
 }
 
 /* A mount cannot cover a missing path: make its directory read-only, or refuse the plan. A path
- * that only root could create may stay missing. True if nothing more is needed. */
+ * that only root could create may stay missing. False: the missing path needs no mount; true: the
+ * place must be covered, and show.c refuses the plan if sbx-spawn cannot create it. */
 static bool guard_missing(struct planner *planner, const struct mark *grant, const char *path,
 			  const struct guarded *row)
 {
@@ -327,7 +328,7 @@ static const char *repository_seen_at(struct planner *planner, const struct mark
 	return planner_keep(planner, planner_join(planner, grant->path, rest + (*rest == '/')));
 }
 
-/* Is @path itself granted by an option or mount, or with @below a path in it? */
+/* May the command write to @path itself by any grant, or with @below to a path in it? */
 static bool is_granted(struct planner *planner, const char *path, bool below)
 {
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {

@@ -14,7 +14,8 @@
  *   request   the command line (request.h); facts: the host's answers about paths (host.h)
  *   mark      names a path that matters: a rule, an option or the built-in view names it, and may
  *             say which content is put there
- *   decision  the evaluator's answer about the rights of a path. Marks do not decide rights
+ *   decision  the evaluator's answer about the rights of a path, from rules and from the
+ *             marks of options; marks alone only give rights to what sbx itself makes
  *   place     a path with all its marks, in a tree; it has one content, and its rights. A path
  *             without marks has the rights of the place above it
  *   shown     how a place appears in the tree: which mount carries it, and what this mount and the

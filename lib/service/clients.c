@@ -6,8 +6,9 @@
  * one connection, the bytes of one message while that is read, and the replies to its messages in
  * work.
  *
- * One list holds all clients in the order of their last message: the first is the one idle for
- * longest. Untrusted connections are counted per stranger, which is one user at one listener.
+ * One list holds all clients, the untrusted ones in the order of their last message: the first of
+ * them is the one idle for longest. Untrusted connections are counted per stranger, which is one
+ * user at one listener.
  */
 
 #include "service/clients.h"
@@ -56,7 +57,7 @@ struct client {
 	void *data;
 	struct ready_socket socket;
 	struct stranger *stranger; /* NULL: trusted, or dropped */
-	uint64_t active_usec;	   /* when it last sent something */
+	uint64_t active_usec;	   /* when it last sent something, if it is untrusted */
 	size_t n_in_work;
 	struct reply *replies, **replies_end;
 	bool is_in_turn; /* being read: must not be freed */
@@ -583,8 +584,7 @@ void clients_read_all(struct clients *clients)
 	}
 }
 
-/* Untrusted clients get three quarters of the connections, but must never be able to use up
- * RLIMIT_NOFILE. */
+/* How many fds this process may have: connections must never use up RLIMIT_NOFILE. */
 static size_t count_fds(void)
 {
 	struct rlimit limit;

@@ -10,7 +10,8 @@
  *   connects and sends nothing     untrusted clients together get three quarters of the
  *                                  connections, so that root always finds one, and each user of
  *                                  each listener a quarter; if that is full, the client idle for
- *                                  longest is disconnected
+ *                                  longest is disconnected, or the new one refused if none is
+ *                                  idle for long enough
  *   sends without end              a turn reads a few messages; the rest waits in its socket
  *   does not read its replies      nothing more of it is read while one reply is queued
  *   sends too large a message      refused; the bytes and fds of that message are discarded

@@ -509,7 +509,7 @@ static int make_socket(struct service *service)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A failure here resets this one connection. */
+/* A failure here ends this one connection. */
 static int accept_one(struct source *source, short events)
 {
 	struct service *service = source->userdata;

@@ -34,6 +34,12 @@ for who in $starters; do
 	check "that_the_archive_is_not_there_is_told_by_$who" err_has 'the time limit was reached while it was being archived'
 	check "where_the_changes_are_is_told_by_$who" err_has "'$work/$who/.late.tar.sbx-layer-"
 	check "half_an_archive_is_not_left_by_$who" test ! -e "$work/$who/late.tar"
+	as "$who" mkdir -m 700 "$work/$who/own"
+	run spawn -q --out "$work/$who/own" --read /no/such/path -- true
+	run spawn -q --out "$work/$who/own" --dry-run -- true
+	check "an_empty_directory_of_the_users_stays_by_$who" test "$(stat -c %a "$work/$who/own")" = 700
+	run spawn -q --out "$work/$who/made" --read /no/such/path -- true
+	check "a_directory_of_a_refused_start_does_not_by_$who" test ! -e "$work/$who/made"
 	run spawn -q --out "$work/$who/new" -- no-such-program
 	check "a_command_that_is_missing_is_127_with_out_by_$who" has_status 127
 done
