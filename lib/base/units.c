@@ -196,6 +196,8 @@ static int refuse_unit(const struct family *family, const char *string, const st
 	uint64_t value;
 	bool fits = multiply(digits, guess ? unit_factor(family, guess) : 1, &value);
 
+	/* Most callers refuse 0. */
+	fits = fits && strspn(string, "0") < digits->n;
 	(void)sbx_error_what(err, -EINVAL, "not a %s: '%s'", family->noun, string);
 	if (!family->smallest) {
 		sbx_error_why(err, "'%s' follows the digits, and it takes no unit", written);

@@ -176,6 +176,7 @@ static void suggests_only_what_it_accepts(void)
 		{ units_parse_count, "99999999999999999999", -ERANGE },
 		{ units_parse_count, "99999999999999999999s", -EINVAL },
 		{ units_parse_count, "10s", -EINVAL },
+		{ units_parse_count, "0k", -EINVAL },
 		{ units_parse_count, "x", -EINVAL },
 	};
 
@@ -189,6 +190,7 @@ static void suggests_only_what_it_accepts(void)
 			continue;
 		*end = '\0';
 		expect_eq(cases[i].parse(begin + 1, &value, NULL), 0);
+		expect(value > 0);
 	}
 }
 
