@@ -62,7 +62,7 @@ fi
 run sbx-ctl exec entered -- sh -c 'echo inside; exit 5'
 check a_rule_that_allows_it_lets_it_enter out_is inside
 check its_beginning_is_recorded recorded tool_execute '"sandbox_id":"entered"' 'echo inside; exit 5'
-check its_end_is_recorded recorded tool_result '"sandbox_id":"entered"' '"status":5'
+check its_end_is_recorded until_true recorded tool_result '"sandbox_id":"entered"' '"status":5'
 begin reviewed --debug --policy "$work/review.yaml" -- sleep 1000
 run sbx-ctl exec reviewed -- true
 check without_a_rule_it_wants_a_review test "$status" -ne 0
