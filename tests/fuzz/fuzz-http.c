@@ -149,7 +149,7 @@ static void read_body(const char *bytes, size_t n_bytes)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
 	const char *text = (const char *)bytes + 1;
-	char kind = n_bytes > 0 ? (char)bytes[0] : 'p';
+	uint8_t kind = n_bytes > 0 ? bytes[0] : 'p';
 	struct http_asked asked = {
 		.minor = kind != 'o',
 		.is_head = kind == 'h',
