@@ -18,8 +18,9 @@
  * bound, so no process inside can take the port, and the kernel answers a SYN with RST until the
  * next listen(). A program that begins to listen on the host causes no event: while a listener is
  * closed the supervisor looks four times a second. It asks sock_diag(7), because some servers
- * accept one connection only, and a connection to look would use it up. Where no socket is found
- * (the port belongs to a NAT rule, or there is no sock_diag), it connects.
+ * accept one connection only, and a connection to look would use it up. Where no socket is found,
+ * the port may belong to a NAT rule, and the supervisor connects. Where sock_diag does not answer,
+ * as in a sandbox, the listener stays open, and connections without a server are reset.
  *
  * A socket belongs to the network namespace in which it was made, and the supervisor cannot enter
  * the sandbox's and return. The agent is a process that can enter: it has the sandbox's uid, no

@@ -312,6 +312,53 @@ for who in $starters; do
 	done
 done
 
+# A server that accepts one connection serves the command's, also where sock_diag cannot be used.
+cat >"$work/once.py" <<'PY'
+import os, socket, subprocess, sys, threading
+exec(open(sys.argv[1] + "/late.py").read().split("def serve")[0])
+listener = socket.create_server(("127.0.0.1", 0))
+port = str(listener.getsockname()[1])
+def serve():
+    peer = listener.accept()[0]
+    listener.close()
+    peer.sendall(b"served")
+    peer.close()
+threading.Thread(target=serve, daemon=True).start()
+client = "import socket; print(socket.create_connection(('127.0.0.1', %s)).recv(9).decode())" % port
+os._exit(subprocess.run([*sys.argv[2:], "--connect", port, "--", "python3", "-c", client], preexec_fn=refuse_netlink).returncode)
+PY
+# A probe must not keep a server of the host from binding the port: with few ephemeral ports, of which the port is one,
+# a probe from 127.0.0.1 soon connects to itself.
+cat >"$work/bind.py" <<'PY'
+import fcntl, socket, struct, subprocess, sys, time
+fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh14x", b"lo", 1))
+with open("/proc/sys/net/ipv4/ip_local_port_range", "w") as ports:
+    ports.write("40000 40003")
+command = subprocess.Popen([*sys.argv[1:], "--connect", "40002", "--", "sleep", "600"])
+time.sleep(4)
+server = socket.socket()
+server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+try:
+    server.bind(("127.0.0.1", 40002))
+    server.listen()
+    print("bound")
+finally:
+    command.terminate()
+    command.wait()
+PY
+chmod 644 "$work"/*.py
+for who in $starters; do
+	places
+	run as "$who" timeout 60 python3 "$work/once.py" "$work" sbx-spawn -q
+	check "no_connection_of_a_server_is_used_up_by_$who" out_is served
+done
+if [ "$(id -u)" = 0 ]; then
+	run timeout 60 unshare -n python3 "$work/bind.py" sbx-spawn -q
+	check a_closed_port_of_the_host_can_be_bound out_is bound
+else
+	skip a_closed_port_of_the_host_can_be_bound 'only root can create a network namespace here'
+fi
+
 who=user
 if has /usr/bin/node; then
 	expected=$(/usr/bin/node "$work/fetch.js")
