@@ -293,7 +293,55 @@ static void a_place_that_cannot_be_looked_at_is_named(void)
 	expect_eq(host.n_paths, 0);
 }
 
+/* Directories of which several paths are asked for are looked at in another way than a single path:
+ * both ways must have one answer, in any order of any paths. */
+static void many_paths_have_the_answers_of_each_alone(void)
+{
+	static const char *const names[] = {
+		"folder",  "file",    "socket",	  "private", "shared",	"to-folder", "absolute",
+		"chain",   "up",      "deep",	  "around",  "foreign", "loop-a",    "itself",
+		"growing", "nobodys", "dangling", "gone",    "inner",	".config",
+	};
+	uint64_t seed = 1;
+
+	for (int round = 0; round < 100; round++) {
+		_cleanup_rig_ struct rig many = { .arena = ARENA_INIT };
+		const char *paths[65] = { NULL };
+		struct host host = { .n_paths = 0 };
+
+		for (size_t i = 0; i < 64; i++) {
+			char name[128] = "";
+
+			for (uint64_t depth = 0, end = 1 + (seed >> 40) % 3; depth < end; depth++) {
+				seed = seed * 6364136223846793005u + 1442695040888963407u;
+				(void)snprintf(name + strlen(name), sizeof(name) - strlen(name),
+					       "%s%s", depth > 0 ? "/" : "",
+					       names[(seed >> 33) % N_ELEMENTS(names)]);
+			}
+			paths[i] = arena_copy(&many.arena, in_place(name), strlen(in_place(name)));
+		}
+		many.search.arena = &many.arena;
+		many.search.has_root = -1;
+		expect_eq(probe_places(&many.search, paths, &host, NULL), 0);
+		for (size_t i = 0; i < 64; i++) {
+			_cleanup_rig_ struct rig alone = { .arena = ARENA_INIT };
+			const struct host_path *found = host_find_path(&host, paths[i]);
+
+			expect_eq(probe_at(&alone, paths[i]), 0);
+			expect(found && found->kind == alone.found.kind);
+			if (!found)
+				continue;
+			expect_str(found->real, alone.found.real);
+			expect(found->uid == alone.found.uid && found->gid == alone.found.gid &&
+			       found->mode == alone.found.mode &&
+			       found->n_links == alone.found.n_links &&
+			       found->size_bytes == alone.found.size_bytes);
+		}
+	}
+}
+
 static const struct test tests[] = {
+	TEST(many_paths_have_the_answers_of_each_alone),
 	TEST(tells_kinds_and_owners),
 	TEST(a_missing_path_keeps_its_rest),
 	TEST(root_follows_only_the_links_of_the_system),
