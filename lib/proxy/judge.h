@@ -53,5 +53,10 @@ void judge_add_fix(struct text *out, const struct judge *judge);
 /* The members of its record: an object as decision_add_json() writes it, with a newline. */
 void judge_add_json(struct text *out, const struct judge *judge);
 
+/* The record of a tunnel that is refused for what the client says in it: the last judgement allows
+ * the host, but the constraint 'tls' does not hold. @name: the server name, or NULL. */
+void judge_add_constraint_json(struct text *out, const struct judge *judge, const char *reason,
+			       const char *name, const char *fix);
+
 /* The address as a host. */
 void judge_print_address(const struct resolver_address *address, char ret[HOSTNAME_TEXT_SIZE]);

@@ -50,6 +50,6 @@ void report_connected(struct report *report, const struct report_connection *con
 /* Writes denials whose second has passed; all of them for UINT64_MAX. */
 void report_flush(struct report *report, uint64_t now_usec);
 bool report_has_pending(const struct report *report);
-/* A record could not be written: connections that leave no trace must not be made. */
-bool report_is_lost(const struct report *report);
+/* Is there a record that cannot be written? Tries again. No connection may be made without one. */
+bool report_is_lost(struct report *report);
 void report_add_denials(struct json_writer *json, const struct report *report);
