@@ -105,8 +105,6 @@ void connection_moved(struct connection *connection, enum relay_direction direct
 	struct proxy *proxy = connection->proxy;
 	struct target *target = connection->target;
 
-	if (n == 0)
-		return;
 	if (direction == RELAY_UP) {
 		target->bytes_up += n;
 		proxy->with.counters->bytes_up += n;

@@ -204,7 +204,8 @@ static int copy_up(struct connection *connection)
 		if (r < 0)
 			return r;
 		r = buffer_send(buffer, connection->server.fd, &n_sent);
-		connection_moved(connection, RELAY_UP, n_sent);
+		if (n_sent > 0)
+			connection_moved(connection, RELAY_UP, n_sent);
 		if (r < 0)
 			return r;
 		if (exchange->request_body.is_done)
@@ -253,7 +254,8 @@ static int send_body(struct connection *connection)
 		if (r < 0)
 			return r;
 		r = buffer_send(&exchange->from_server, connection->client.fd, &n_sent);
-		connection_moved(connection, RELAY_DOWN, n_sent);
+		if (n_sent > 0)
+			connection_moved(connection, RELAY_DOWN, n_sent);
 		return r;
 	}
 	r = unchunk(exchange);

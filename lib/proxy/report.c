@@ -17,9 +17,11 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "record/record.h"
+#include "registry/handover.h"
 
 #define PENDING_MAX 64
 #define DENIALS_MAX 32
+_Static_assert(DENIALS_MAX <= HANDOVER_DENIALS_MAX, "every row has room in the summary");
 #define SECOND_USEC UINT64_C(1000000)
 #define TOOL "sbx-proxy"
 
@@ -273,23 +275,20 @@ void report_denied(struct report *report, const struct report_denial *denial, ui
 		row->count++;
 }
 
-void report_add_denials(struct json_writer *json, const struct report *report)
+void report_get_denials(const struct report *report, struct handover_summary *ret)
 {
-	json_add_name(json, "denials");
-	json_add_array(json);
 	for (size_t i = 0; i < report->seen.n_rows; i++) {
 		const struct denial *row = &report->seen.rows[i];
 
-		json_add_object(json);
-		json_member_string(json, "host", row->host);
-		json_member_u64(json, "port", row->port);
-		json_member_string(json, "reason", row->reason);
-		if (row->rule[0] != '\0')
-			json_member_string(json, "rule", row->rule);
-		json_member_string(json, "fix", row->text);
-		json_member_u64(json, "count", row->count);
-		json_end_object(json);
+		ret->denials[i] = (struct handover_denial){
+			.host = row->host,
+			.port = row->port,
+			.reason = row->reason,
+			.rule = row->rule[0] != '\0' ? row->rule : NULL,
+			.fix = row->text[0] != '\0' ? row->text : NULL,
+			.count = row->count,
+		};
 	}
-	json_end_array(json);
-	json_member_u64(json, "n_denials_left_out", report->n_left_out);
+	ret->n_denials = report->seen.n_rows;
+	ret->n_denials_left_out = report->n_left_out;
 }

@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 
-struct json_writer;
+struct handover_summary;
 struct recorder;
 struct report;
 
@@ -52,4 +52,5 @@ void report_flush(struct report *report, uint64_t now_usec);
 bool report_has_pending(const struct report *report);
 /* Is there a record that cannot be written? Tries again. No connection may be made without one. */
 bool report_is_lost(struct report *report);
-void report_add_denials(struct json_writer *json, const struct report *report);
+/* Sets the members about denials; the texts live as long as the report. */
+void report_get_denials(const struct report *report, struct handover_summary *ret);
