@@ -432,8 +432,7 @@ static void wait_for_both(struct connection *connection)
 			 (wants_body && may_read ? EPOLLIN : 0) | (down_blocked ? EPOLLOUT : 0) |
 				 EPOLLHUP);
 	(void)ready_wait(connection->proxy->with.ready, &connection->server,
-			 (!down_blocked && may_read ? EPOLLIN : 0) |
-				 (up_blocked ? EPOLLOUT : 0));
+			 (!down_blocked && may_read ? EPOLLIN : 0) | (up_blocked ? EPOLLOUT : 0));
 }
 
 enum turn exchange_turn(struct connection *connection)

@@ -125,7 +125,7 @@ struct proxy {
 	struct connection *connections;
 	struct sd_event_source *tick;
 	bool is_ticking;
-	bool is_full; /* accepts nothing until a connection ends */
+	bool is_full;	   /* accepts nothing until a connection ends */
 	uint64_t n_tokens; /* bytes that may be moved before the next tick */
 };
 

@@ -87,9 +87,8 @@ bool proxy_has_bytes_left(const struct proxy *proxy)
 
 size_t proxy_allow(struct proxy *proxy, size_t wanted)
 {
-	uint64_t left = proxy_has_bytes_left(proxy)
-				? proxy->with.limits.n_bytes - n_moved(proxy)
-				: 0;
+	uint64_t left =
+		proxy_has_bytes_left(proxy) ? proxy->with.limits.n_bytes - n_moved(proxy) : 0;
 
 	if (has_rate(proxy) && proxy->n_tokens < left)
 		left = proxy->n_tokens;
@@ -129,8 +128,7 @@ static bool close_idle(struct proxy *proxy)
 	struct connection *found = NULL;
 
 	for (struct connection *at = proxy->connections; at; at = at->next)
-		if (connection_is_idle(at) &&
-		    (!found || at->deadline_usec < found->deadline_usec))
+		if (connection_is_idle(at) && (!found || at->deadline_usec < found->deadline_usec))
 			found = at;
 	if (found)
 		connection_free(found, "idle");

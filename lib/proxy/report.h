@@ -23,7 +23,7 @@ struct report_connection {
 	uint16_t port;
 	const char *address;
 	const char *rule;
-	const char *kind; /* "http", "tunnel" */
+	const char *kind;  /* "http", "tunnel" */
 	const char *cause; /* of its end: "end", "idle", "limit", "policy", "stop", "error" */
 	uint64_t n_requests;
 	uint64_t bytes_up;
