@@ -289,9 +289,11 @@ enum turn connection_begin_tunnel(struct connection *connection)
 	buffer_deinit(&connection->from_client);
 	if (r == 0)
 		r = relay_start(&connection->relay);
-	if (r < 0)
+	if (r < 0) {
 		connection_free(connection, "error");
-	return r < 0 ? TURN_GONE : TURN_WAIT;
+		return TURN_GONE;
+	}
+	return TURN_WAIT;
 }
 
 /* ---- the ClientHello ---- */

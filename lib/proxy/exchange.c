@@ -31,14 +31,20 @@ static void buffer_compact(struct buffer *buffer)
 	buffer->at = 0;
 }
 
+static int buffer_init(struct buffer *buffer)
+{
+	if (buffer->data)
+		return 0;
+	buffer->data = malloc(BUFFER_SIZE);
+	return buffer->data ? 0 : -ENOMEM;
+}
+
 long buffer_receive(struct buffer *buffer, int fd, size_t n_max)
 {
 	size_t room;
 	ssize_t n;
 
-	if (!buffer->data)
-		buffer->data = malloc(BUFFER_SIZE);
-	if (!buffer->data)
+	if (buffer_init(buffer) < 0)
 		return -ENOMEM;
 	buffer_compact(buffer);
 	room = BUFFER_SIZE - buffer->end;

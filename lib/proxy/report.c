@@ -87,20 +87,23 @@ static struct denial *find(const struct denials *denials, const struct report_de
 static struct denial *add(struct denials *denials, const struct report_denial *from,
 			  const char *text)
 {
-	struct denial row = { .port = from->port };
+	struct denial *row = &denials->rows[denials->n_rows];
 
 	if (denials->n_rows == denials->n_max)
 		return NULL;
-	row.host = strdup(from->host);
-	row.reason = strdup(from->reason);
-	row.rule = strdup(from->rule);
-	row.text = strdup(text);
-	if (!row.host || !row.reason || !row.rule || !row.text) {
-		denial_deinit(&row);
+	*row = (struct denial){
+		.host = strdup(from->host),
+		.port = from->port,
+		.reason = strdup(from->reason),
+		.rule = strdup(from->rule),
+		.text = strdup(text),
+	};
+	if (!row->host || !row->reason || !row->rule || !row->text) {
+		denial_deinit(row);
 		return NULL;
 	}
-	denials->rows[denials->n_rows] = row;
-	return &denials->rows[denials->n_rows++];
+	denials->n_rows++;
+	return row;
 }
 
 static int denials_init(struct denials *denials, size_t n_max)
