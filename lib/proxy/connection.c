@@ -285,8 +285,8 @@ enum turn connection_begin_tunnel(struct connection *connection)
 		       connection->server.fd, &tunnel_hooks, connection);
 	if (r == 0)
 		r = fill_relay(connection);
+	connection->from_client = (struct buffer){ .data = NULL };
 	connection->exchange = exchange_free(connection->exchange);
-	buffer_deinit(&connection->from_client);
 	if (r == 0)
 		r = relay_start(&connection->relay);
 	if (r < 0) {
@@ -955,7 +955,6 @@ void connection_free(struct connection *connection, const char *cause)
 	connection_close_server(connection, cause);
 	close_fd(&connection->client.fd);
 	unlink_connection(connection);
-	buffer_deinit(&connection->from_client);
 	(void)exchange_free(connection->exchange);
 	free(connection);
 	proxy->with.counters->n_open--;
@@ -983,6 +982,7 @@ int connection_new(struct proxy *proxy, int fd)
 		free(connection);
 		return -ENOMEM;
 	}
+	connection->from_client.data = connection->exchange->client_bytes;
 	set_options(fd);
 	connection->proxy = proxy;
 	connection->client = (struct ready_socket){ .fd = take_fd(&owned), .serve = serve_client };

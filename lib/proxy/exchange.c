@@ -31,21 +31,11 @@ static void buffer_compact(struct buffer *buffer)
 	buffer->at = 0;
 }
 
-static int buffer_init(struct buffer *buffer)
-{
-	if (buffer->data)
-		return 0;
-	buffer->data = malloc(BUFFER_SIZE);
-	return buffer->data ? 0 : -ENOMEM;
-}
-
 long buffer_receive(struct buffer *buffer, int fd, size_t n_max)
 {
 	size_t room;
 	ssize_t n;
 
-	if (buffer_init(buffer) < 0)
-		return -ENOMEM;
 	buffer_compact(buffer);
 	room = BUFFER_SIZE - buffer->end;
 	if (room == 0)
@@ -82,20 +72,16 @@ int buffer_send(struct buffer *buffer, int fd, size_t *ret_sent)
 	return 0;
 }
 
-void buffer_deinit(struct buffer *buffer)
-{
-	free(buffer->data);
-	*buffer = (struct buffer){ .data = NULL };
-}
-
 /* ---- the exchange ---- */
 
 int exchange_new(struct exchange **ret)
 {
-	struct exchange *exchange = calloc(1, sizeof(*exchange));
+	struct exchange *exchange = malloc(sizeof(*exchange));
 
 	if (!exchange)
 		return -ENOMEM;
+	memset(exchange, 0, offsetof(struct exchange, client_bytes));
+	exchange->from_server.data = exchange->server_bytes;
 	*ret = exchange;
 	return 0;
 }
@@ -106,7 +92,6 @@ struct exchange *exchange_free(struct exchange *exchange)
 		return NULL;
 	text_deinit(&exchange->head);
 	text_deinit(&exchange->answer);
-	buffer_deinit(&exchange->from_server);
 	free(exchange);
 	return NULL;
 }

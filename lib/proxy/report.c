@@ -14,6 +14,7 @@
 
 #include <sbx/error.h>
 
+#include "base/hostname.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "record/record.h"
@@ -25,12 +26,14 @@ _Static_assert(DENIALS_MAX <= HANDOVER_DENIALS_MAX, "every row has room in the s
 #define SECOND_USEC UINT64_C(1000000)
 #define TOOL "sbx-proxy"
 
+#define RULE_SIZE 256
+
 struct denial {
-	char *host;
+	char host[HOSTNAME_TEXT_SIZE];
 	uint16_t port;
-	char *reason;
-	char *rule;
-	char *text; /* the decision of a pending record, or the fix of a row of the summary */
+	const char *reason;   /* a literal */
+	char rule[RULE_SIZE]; /* cut to this size */
+	struct text text; /* the decision of a pending record, or the fix of a row of the summary */
 	uint64_t count;
 	uint64_t since_usec;
 };
@@ -54,25 +57,18 @@ struct report {
 	bool is_lost;
 };
 
-static void denial_deinit(struct denial *denial)
-{
-	free(denial->host);
-	free(denial->reason);
-	free(denial->rule);
-	free(denial->text);
-}
-
 static void denials_deinit(struct denials *denials)
 {
 	for (size_t i = 0; i < denials->n_rows; i++)
-		denial_deinit(&denials->rows[i]);
+		text_deinit(&denials->rows[i].text);
 	free(denials->rows);
 }
 
 static bool is_equal(const struct denial *denial, const struct report_denial *other)
 {
 	return denial->port == other->port && strcmp(denial->host, other->host) == 0 &&
-	       strcmp(denial->reason, other->reason) == 0 && strcmp(denial->rule, other->rule) == 0;
+	       strcmp(denial->reason, other->reason) == 0 &&
+	       strncmp(denial->rule, other->rule, RULE_SIZE - 1) == 0;
 }
 
 static struct denial *find(const struct denials *denials, const struct report_denial *wanted)
@@ -83,6 +79,14 @@ static struct denial *find(const struct denials *denials, const struct report_de
 	return NULL;
 }
 
+static void copy(char *to, size_t size, const char *from)
+{
+	size_t len = strnlen(from, size - 1);
+
+	memcpy(to, from, len);
+	to[len] = '\0';
+}
+
 /* NULL if there is no room or no memory. */
 static struct denial *add(struct denials *denials, const struct report_denial *from,
 			  const char *text)
@@ -91,15 +95,15 @@ static struct denial *add(struct denials *denials, const struct report_denial *f
 
 	if (denials->n_rows == denials->n_max)
 		return NULL;
-	*row = (struct denial){
-		.host = strdup(from->host),
-		.port = from->port,
-		.reason = strdup(from->reason),
-		.rule = strdup(from->rule),
-		.text = strdup(text),
-	};
-	if (!row->host || !row->reason || !row->rule || !row->text) {
-		denial_deinit(row);
+	copy(row->host, sizeof(row->host), from->host);
+	copy(row->rule, sizeof(row->rule), from->rule);
+	row->port = from->port;
+	row->reason = from->reason;
+	row->count = 0;
+	row->text = (struct text)TEXT_INIT;
+	text_add(&row->text, text);
+	if (text_status(&row->text) < 0) {
+		text_deinit(&row->text);
 		return NULL;
 	}
 	denials->n_rows++;
@@ -190,7 +194,7 @@ static void write_denial(struct report *report, const struct denial *denial)
 	begin(report, &record, &json, "policy_decision");
 	json_member_u64(&json, "count", denial->count);
 	json_member_string(&json, "reason", denial->reason);
-	record_add_members(&record, &json, denial->text, strlen(denial->text));
+	record_add_members(&record, &json, denial->text.data, denial->text.len);
 	send_record(report, &record, &json);
 }
 
@@ -230,7 +234,7 @@ static void write_oldest(struct report *report)
 	struct denials *pending = &report->pending;
 
 	write_denial(report, &pending->rows[0]);
-	denial_deinit(&pending->rows[0]);
+	text_deinit(&pending->rows[0].text);
 	pending->n_rows--;
 	memmove(&pending->rows[0], &pending->rows[1], pending->n_rows * sizeof(pending->rows[0]));
 }
@@ -288,7 +292,7 @@ void report_get_denials(const struct report *report, struct handover_summary *re
 			.port = row->port,
 			.reason = row->reason,
 			.rule = row->rule[0] != '\0' ? row->rule : NULL,
-			.fix = row->text[0] != '\0' ? row->text : NULL,
+			.fix = row->text.len > 0 ? text_string(&row->text) : NULL,
 			.count = row->count,
 		};
 	}

@@ -34,7 +34,7 @@ struct report_connection {
 struct report_denial {
 	const char *host;
 	uint16_t port;
-	const char *reason; /* a word for programs */
+	const char *reason; /* a word for programs, which outlives the report */
 	const char *rule;   /* "" for the default */
 	const char *fix;
 	const char *decision; /* a JSON object */
