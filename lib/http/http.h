@@ -267,16 +267,21 @@ void http_add_response(struct text *out, const struct http_response *response,
 
 /* Why a request is refused. NULL, and port 0: not known. */
 struct http_refusal {
-	const char *reason; /* a word */
+	const char *reason; /* a word for programs */
 	const struct hostname *host;
 	uint16_t port;
-	const char *rule;
+	const char *address; /* to which the host resolves */
+	const char *rule;    /* which denies it */
+	const char *why;     /* for people */
+	const char *fix;     /* to type */
 };
 
 /*
- * A whole response of our own, with a JSON object as its body: {"reason":"...","host":"...",
- * "port":443,"rule":"..."}. @asked may be NULL: no request could be read, and the connection is
- * closed.
+ * A whole response of our own. For programs it has a field with a JSON object, "X-Proxy-Error:
+ * {"reason":"...","host":"...","port":443,"address":"...","rule":"..."}"; for people the three lines
+ * of an error as its body, and the first of them as the phrase of the status line, because some
+ * clients show nothing else of the answer to a CONNECT. @asked may be NULL: no request could be
+ * read, and the connection is closed.
  */
 void http_add_error(struct text *out, unsigned status, const struct http_refusal *refusal,
 		    const struct http_asked *asked, bool keep_alive);

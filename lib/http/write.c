@@ -7,6 +7,8 @@
  * connection. Everything else goes on byte for byte, except for white space around values.
  */
 
+#include <string.h>
+
 #include "base/json.h"
 #include "base/text.h"
 #include "http/http.h"
@@ -131,34 +133,88 @@ static const char *phrase_of(unsigned status)
 	return "";
 }
 
-static void add_refusal(struct text *out, const struct http_refusal *refusal)
+/* On one line, and short: some clients limit the size of a head to 8 KiB. */
+#define REFUSAL_BYTES_MAX 512
+
+static void add_member(struct json_writer *writer, const char *name, const char *value)
 {
-	char host[HOSTNAME_TEXT_SIZE];
+	if (!value)
+		return;
+	json_add_name(writer, name);
+	json_add_string_bytes(writer, value, strnlen(value, REFUSAL_BYTES_MAX));
+}
+
+static void add_refusal(struct text *out, const struct http_refusal *refusal, const char *host)
+{
 	struct json_writer writer;
 
+	text_add(out, "X-Proxy-Error: ");
 	json_write(&writer, out);
 	json_add_object(&writer);
 	json_member_string(&writer, "reason", refusal->reason);
-	if (refusal->host) {
-		(void)hostname_print(refusal->host, host);
+	if (refusal->host)
 		json_member_string(&writer, "host", host);
-	}
 	if (refusal->port > 0)
 		json_member_u64(&writer, "port", refusal->port);
-	if (refusal->rule)
-		json_member_string(&writer, "rule", refusal->rule);
+	add_member(&writer, "address", refusal->address);
+	add_member(&writer, "rule", refusal->rule);
 	json_end_object(&writer);
+	text_add(out, "\r\n");
+}
+
+/* "Forbidden: example.com:443 is denied by the policy" */
+static void add_what(struct text *out, unsigned status, const struct http_refusal *refusal,
+		     const char *host)
+{
+	bool is_ipv6 = refusal->host && refusal->host->kind == HOSTNAME_IPV6;
+
+	text_add(out, phrase_of(status));
+	if (refusal->host)
+		text_addf(out, is_ipv6 ? ": [%s]:%u" : ": %s:%u", host, refusal->port);
+	text_addf(out, "%s%s", refusal->host ? " is refused, " : ", ", refusal->reason);
+}
+
+/* The texts may come from the policy's author: line ends stay, other control bytes must not reach
+ * a terminal. */
+static void add_lines(struct text *out, const char *label, const char *lines)
+{
+	if (!lines || *lines == '\0')
+		return;
+	text_add(out, label);
+	for (const char *c = lines; *c; c++) {
+		bool is_hidden = (unsigned char)*c < ' ' || *c == 0x7f;
+
+		if (*c == '\n')
+			text_add(out, "\n       ");
+		else
+			text_add_char(out, is_hidden ? '?' : *c);
+	}
 	text_add_char(out, '\n');
+}
+
+static void add_body(struct text *out, unsigned status, const struct http_refusal *refusal,
+		     const char *host)
+{
+	text_add(out, "sbx-proxy: ");
+	add_what(out, status, refusal, host);
+	text_add_char(out, '\n');
+	add_lines(out, "  why: ", refusal->why);
+	add_lines(out, "  fix: ", refusal->fix);
 }
 
 void http_add_error(struct text *out, unsigned status, const struct http_refusal *refusal,
 		    const struct http_asked *asked, bool keep_alive)
 {
 	_cleanup_text_ struct text body = TEXT_INIT;
+	char host[HOSTNAME_TEXT_SIZE] = "";
 
-	add_refusal(&body, refusal);
-	text_addf(out, "HTTP/1.1 %u %s\r\nContent-Type: application/json\r\n", status,
-		  phrase_of(status));
+	if (refusal->host)
+		(void)hostname_print(refusal->host, host);
+	add_body(&body, status, refusal, host);
+	text_addf(out, "HTTP/1.1 %u ", status);
+	add_what(out, status, refusal, host);
+	text_add(out, "\r\nContent-Type: text/plain; charset=utf-8\r\n");
+	add_refusal(out, refusal, host);
 	add_length(out, body.len);
 	add_connection(out, false, keep_alive && asked && asked->minor == 1);
 	text_add(out, "\r\n");

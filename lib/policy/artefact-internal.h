@@ -129,7 +129,8 @@ static inline uint64_t hash_value(uint64_t seed, const struct artefact_value *ke
 static inline bool artefact_rule_is_bound(const struct artefact_rule *rule)
 {
 	return rule->require_sandbox != ARTEFACT_NONE || rule->require_token != 0 ||
-	       rule->sha256 != ARTEFACT_NONE || rule->max_file_size_bytes != UINT64_MAX;
+	       rule->sha256 != ARTEFACT_NONE || rule->max_file_size_bytes != UINT64_MAX ||
+	       rule->tls != TLS_SNI;
 }
 
 /* The keys of a condition whose values are in its row of SECTION_LISTS. */

@@ -18,7 +18,7 @@
 struct sbx_error;
 
 #define ARTEFACT_MAGIC 0x3150786273000a1aull
-#define ARTEFACT_VERSION 3u
+#define ARTEFACT_VERSION 4u
 #define ARTEFACT_NONE UINT32_MAX
 /* Maximum distance of a key from its slot in a hash table, which bounds every look-up. */
 #define ARTEFACT_PROBES_MAX 32u
@@ -111,8 +111,8 @@ struct artefact_rule {
 					matches */
 	uint32_t require_sandbox;    /* text or NONE */
 	uint32_t require_token;
-	uint32_t sha256;   /* text of 64 hex digits or NONE */
-	uint32_t reserved; /* must be 0 */
+	uint32_t sha256; /* text of 64 hex digits or NONE */
+	uint32_t tls;	 /* enum tls_demand */
 	uint64_t max_file_size_bytes;
 };
 

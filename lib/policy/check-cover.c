@@ -340,7 +340,7 @@ static bool adds_nothing(const struct rule *inner, const struct rule *outer)
 	       (!inner->reason || same_string(inner->reason, outer->reason)) &&
 	       same_string(a->require_sandbox, b->require_sandbox) &&
 	       same_string(a->sha256, b->sha256) && a->require_token == b->require_token &&
-	       a->max_file_size_bytes == b->max_file_size_bytes;
+	       a->max_file_size_bytes == b->max_file_size_bytes && a->tls == b->tls;
 }
 
 static bool is_under(const struct rule *inner, const struct rule *outer)

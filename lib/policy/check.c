@@ -251,7 +251,8 @@ static void check_action(struct checker *checker, const struct rule *rule)
 {
 	const struct constraints *constraints = &rule->constraints;
 	bool constrained = constraints->require_sandbox || constraints->require_token ||
-			   constraints->sha256 || constraints->max_file_size_bytes != UINT64_MAX;
+			   constraints->sha256 || constraints->max_file_size_bytes != UINT64_MAX ||
+			   constraints->tls != TLS_SNI;
 
 	if (rule->action == POLICY_PASS) {
 		check_warn(checker, CHECK_PASS, rule->place, "rule '%s' has no effect", rule->name);
@@ -269,12 +270,25 @@ static void check_action(struct checker *checker, const struct rule *rule)
 	sbx_error_fix(&checker->warning.error, "move them to the rule that allows");
 }
 
+static void check_tls(struct checker *checker, const struct rule *rule)
+{
+	if (rule->constraints.tls == TLS_SNI ||
+	    (rule->match.operations & operation_set("net.connect")))
+		return;
+	check_warn(checker, CHECK_CONSTRAINTS, rule->place, "'tls' of rule '%s' has no effect",
+		   rule->name);
+	sbx_error_why(&checker->warning.error, "it is about connections through sbx-proxy, and the "
+					       "rule is not about 'net.connect'");
+	sbx_error_fix(&checker->warning.error, "move it to a rule about 'net.connect'");
+}
+
 static void check_rule(struct checker *checker, const struct rule *rule)
 {
 	check_lists(checker, &rule->match);
 	check_arguments(checker, rule);
 	check_exceptions(checker, rule);
 	check_action(checker, rule);
+	check_tls(checker, rule);
 	check_everything(checker, rule);
 }
 

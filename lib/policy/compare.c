@@ -138,6 +138,8 @@ static void add_constraints(struct text *out, const struct rule *rule)
 			  (unsigned long long)constraints->max_file_size_bytes);
 	if (constraints->sha256)
 		text_addf(out, " sha256: %s", constraints->sha256);
+	if (constraints->tls == TLS_ANY)
+		text_add(out, " tls: any");
 	text_add(out, " }");
 }
 

@@ -649,6 +649,7 @@ static int add_rule(struct builder *builder, const struct rule *rule, struct sbx
 		.action = rule->action,
 		.condition = condition,
 		.require_token = rule->constraints.require_token,
+		.tls = rule->constraints.tls,
 		.max_file_size_bytes = rule->constraints.max_file_size_bytes,
 	};
 	if (add_text(builder, rule->name, &row->name) < 0 ||

@@ -456,6 +456,30 @@ static void add_constraints(const struct policy_engine *engine,
 	all->sha256 = first_text(all->sha256, sha256_of(engine, rule));
 }
 
+/*
+ * TLS_ANY only if all permissions that count say so, as the strictest one holds; and one of them
+ * must be of a file that may widen, since a narrowing file does not lift a demand.
+ */
+static enum tls_demand tls_of(const struct policy_engine *engine, const struct query *query,
+			      const struct tally *tally)
+{
+	enum tls_demand tls = TLS_SNI;
+
+	if (tally->is_plain)
+		return TLS_SNI;
+	for (size_t i = 0; i < engine->n_found; i++) {
+		const struct artefact_condition *match = &engine->conditions[engine->found[i]];
+
+		if (!permits(match) || !counts(engine, query, match, tally))
+			continue;
+		if (engine->rules[match->rule].tls != TLS_ANY)
+			return TLS_SNI;
+		if (!(match->flags & CONDITION_NARROWS))
+			tls = TLS_ANY;
+	}
+	return tls;
+}
+
 /* One step of heap sort: sinks the number at @root to its place. */
 static void sink(uint32_t *numbers, size_t root, size_t n)
 {
@@ -502,6 +526,8 @@ static void keep_causes(struct policy_engine *engine, const struct query *query,
 	bool is_permitted = ret->verdict == POLICY_ALLOW || ret->verdict == POLICY_WARN;
 	size_t n = 0;
 
+	if (is_permitted)
+		ret->constraints.tls = tls_of(engine, query, tally);
 	for (size_t i = 0; i < engine->n_found; i++) {
 		const struct artefact_condition *match = &engine->conditions[engine->found[i]];
 		bool is_one = is_cause(engine, query, match, tally, ret->cause);

@@ -485,6 +485,7 @@ static void judge_embedded(struct policy_engine *engine, struct query *query,
 {
 	struct query_address addresses[ADDRESSES_MAX] = { query->address };
 	struct policy_decision decision;
+	enum tls_demand tls = TLS_ANY;
 	size_t n = 1, worst = 0;
 	unsigned facts = 0;
 
@@ -497,6 +498,8 @@ static void judge_embedded(struct policy_engine *engine, struct query *query,
 	for (size_t i = 0; i < n && ret->verdict != POLICY_DENY; i++) {
 		judge_address(engine, query, &addresses[i], &decision);
 		facts |= decision.facts;
+		if (decision.constraints.tls == TLS_SNI)
+			tls = TLS_SNI;
 		if (decision.verdict <= ret->verdict)
 			continue;
 		worst = i;
@@ -506,6 +509,7 @@ static void judge_embedded(struct policy_engine *engine, struct query *query,
 		return;
 	judge_address(engine, query, &addresses[worst], ret);
 	ret->facts |= facts;
+	ret->constraints.tls = tls;
 }
 
 static void judge(struct policy_engine *engine, struct query *query, struct policy_decision *ret)

@@ -567,6 +567,8 @@ static void add_constraints(struct text *out, const struct constraints *constrai
 		text_add_visible_string(out, constraints->sha256);
 		text_add_char(out, '\n');
 	}
+	if (constraints->tls == TLS_ANY)
+		text_add(out, "  tls: any: sbx-proxy does not compare what TLS names\n");
 }
 
 /* Adds the lines of @fix, indented after the first. */
@@ -677,6 +679,8 @@ static void write_constraints(struct json_writer *json, const struct constraints
 		json_member_u64(json, "max_file_size", constraints->max_file_size_bytes);
 	if (constraints->sha256)
 		json_member_string(json, "sha256", constraints->sha256);
+	if (constraints->tls == TLS_ANY)
+		json_member_string(json, "tls", "any");
 	json_end_object(json);
 }
 

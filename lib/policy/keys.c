@@ -21,6 +21,7 @@
 static const char *const actions[] = { "allow", "deny", "require_review", "warn", "pass", NULL };
 static const char *const default_actions[] = { "deny", "allow", "require_review", "warn", NULL };
 static const char *const protos[] = { "tcp", "udp", NULL };
+static const char *const tls_demands[] = { "sni", "any", NULL };
 static const char *const levels[] = { "L1", "L2", NULL };
 static const char *const perms[] = {
 	"read_file", "write_file", "execute", "read_dir", "write_dir", "remove_dir", "remove_file",
@@ -110,6 +111,7 @@ static const struct policy_key keys[] = {
 	{ "capabilities[].constraints.require_capability_token", KEY_BOOL, 0, NULL, "whether a token is required" },
 	{ "capabilities[].constraints.max_file_size", KEY_SIZE, 0, NULL, "largest file to write" },
 	{ "capabilities[].constraints.sha256", KEY_SHA256, 0, NULL, "the program's own digest" },
+	{ "capabilities[].constraints.tls", KEY_CHOICE, 0, tls_demands, "sni: only TLS to the host that was asked for; any: no demand" },
 	{ "capabilities[].reason", KEY_TEXT, 0, NULL, "explanation, shown with the decision" },
 	{ "capabilities[].examples", KEY_MAP, 0, NULL, "requests that are tested at every load" },
 	{ "capabilities[].examples.match", KEY_TEXTS, 0, NULL, "'fs.write src/a.c': the rule must apply" },
@@ -148,6 +150,7 @@ static const struct policy_key keys[] = {
 	{ "net.rules[].cidr", KEY_CIDRS, 0, NULL, "address or network" },
 	{ "net.rules[].host", KEY_HOSTS, 0, NULL, "host name" },
 	{ "net.rules[].ports", KEY_PORTS, 0, NULL, "ports and ranges: \"80,443,8000-9000\"" },
+	{ "net.rules[].tls", KEY_CHOICE, 0, tls_demands, "sni: only TLS to the host that was asked for; any: no demand" },
 	{ "net.mode", KEY_CHOICE, SET, net_modes, "how the sandbox is connected" },
 	{ "net.loopback", KEY_MAP, 0, NULL, "ports of the host's loopback" },
 	{ "net.loopback.connect", KEY_LIST, SET, NULL, "ports that the command may connect to" },

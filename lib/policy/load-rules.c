@@ -303,6 +303,7 @@ static void load_constraints(struct loader *loader, const struct tree_node *map,
 		load_get(loader, map, "require_capability_token", TREE_BOOL);
 	const struct tree_node *size = map ? tree_get(loader->tree, map, "max_file_size") : NULL;
 	const struct tree_node *sha256 = load_get_string(loader, map, "sha256");
+	const struct tree_node *tls = load_get_string(loader, map, "tls");
 	uint64_t bytes;
 
 	if (level)
@@ -312,6 +313,8 @@ static void load_constraints(struct loader *loader, const struct tree_node *map,
 		constraints->max_file_size_bytes = bytes;
 	if (sha256)
 		constraints->sha256 = load_digest(loader, sha256);
+	if (tls && strcmp(tls->text, "any") == 0)
+		constraints->tls = TLS_ANY;
 }
 
 static size_t add_examples(struct loader *loader, const struct tree_node *node, bool matches,
@@ -439,7 +442,10 @@ void load_fs_rule(struct loader *loader, const struct tree_node *node)
 
 void load_net_rule(struct loader *loader, const struct tree_node *node)
 {
-	(void)load_rule(loader, node, operation_set("net.connect"));
+	struct rule *rule = load_rule(loader, node, operation_set("net.connect"));
+
+	if (rule)
+		load_constraints(loader, node, rule);
 }
 
 void load_exec_rule(struct loader *loader, const struct tree_node *node)

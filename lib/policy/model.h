@@ -130,12 +130,19 @@ struct condition {
 	struct policy_place place;
 };
 
+/* What sbx-proxy demands of a connection that a client opens with CONNECT. Stored in artefacts. */
+enum tls_demand {
+	TLS_SNI, /* TLS, whose ClientHello names the host of the request; also without any rule */
+	TLS_ANY, /* nothing: the proxy does not look at the bytes */
+};
+
 struct constraints {
 	const char *require_sandbox; /* "L2" or NULL */
 	bool require_token;
 	uint64_t max_file_size_bytes; /* UINT64_MAX: no limit */
-	const char *sha256; /* of the program, 64 lower-case hex digits, or NULL; the caller
-			       computes the program's digest, a decision compares them */
+	const char *sha256;  /* of the program, 64 lower-case hex digits, or NULL; the caller
+				computes the program's digest, a decision compares them */
+	enum tls_demand tls; /* of net.connect */
 };
 
 /* A line "OPERATION ARGUMENT" that the rule's match must, or must not, cover; checked at every

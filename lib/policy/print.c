@@ -330,7 +330,7 @@ static void print_constraints(struct printer *printer, const struct constraints 
 	bool has_size = constraints->max_file_size_bytes != UINT64_MAX;
 
 	if (!constraints->require_sandbox && !constraints->require_token && !has_size &&
-	    !constraints->sha256)
+	    !constraints->sha256 && constraints->tls == TLS_SNI)
 		return;
 	print_map(printer, "constraints");
 	if (constraints->require_sandbox)
@@ -341,6 +341,8 @@ static void print_constraints(struct printer *printer, const struct constraints 
 		print_size(printer, "max_file_size", constraints->max_file_size_bytes);
 	if (constraints->sha256)
 		print_string(printer, "sha256", constraints->sha256);
+	if (constraints->tls == TLS_ANY)
+		print_word(printer, "tls", "any");
 	print_map_end(printer);
 }
 

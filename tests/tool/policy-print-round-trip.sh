@@ -11,7 +11,8 @@ capabilities:
       constraints: { max_file_size: 100KiB, require_sandbox: L2 } }
   - { name: ci, match: { syscall: fs.write, path: ./.ci }, action: deny, reason: "a: b # c",
       except: [ { caller_tag: [x, z] } ] }
-  - { name: web, match: { syscall: net.connect, cidr: [10.0.0.0/8, "::1"], ports: "80,8000-9000" }, action: warn }
+  - { name: web, match: { syscall: net.connect, cidr: [10.0.0.0/8, "::1"], ports: "80,8000-9000" }, action: warn,
+      constraints: { tls: any } }
 defaults: { exec: require_review }
 fs: { rules: [ { action: deny, path: /etc/shadow, perms: [read_file] } ] }
 limits: { memory: 1GiB, time: 30s, cpu: 0.5 }

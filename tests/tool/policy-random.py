@@ -13,7 +13,7 @@ PATHS = ["path: /usr", "path: ./src", "path: [./src/a, /usr/lib]", "path: cc", "
          "path_glob: [src/**, '!src/a/']", "path_glob: Makefile", "path_glob: ./src/", "path: /proc/self/environ", "path: /proc/cpuinfo",
          "path: /mnt"]
 KEYS = ["host: a.example", "cidr: 10.0.0.0/8", "ports: 443", "ports: 4000", "host: localhost", "caller: me", "caller_tag: [t]", "state: x"]
-CONSTRAINTS = ["require_capability_token: true", "require_sandbox: L2", "sha256: " + "a" * 64, "max_file_size: 1MiB"]
+CONSTRAINTS = ["require_capability_token: true", "require_sandbox: L2", "sha256: " + "a" * 64, "max_file_size: 1MiB", "tls: any"]
 ACTIONS = ["allow"] * 4 + ["deny"] * 3 + ["warn", "require_review", "pass"]
 SYSTEM = (" - {name: system, match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /lib, /lib64]},"
           " action: allow}\n")

@@ -21,7 +21,8 @@ static void build_everything(struct built *built)
 	build_rule(built, POLICY_REVIEW, "net.connect", "port=1-700 proto=udp");
 	build_rule(built, POLICY_WARN, "test.run git.*", "caller=me mode=strict");
 	build_rule(built, POLICY_DENY, "exec", "path=git");
-	build_rule(built, POLICY_ALLOW, "net.connect", "cidr=64:ff9b::/96 cidr=10.0.0.1");
+	build_rule(built, POLICY_ALLOW, "net.connect", "cidr=64:ff9b::/96 cidr=10.0.0.1")
+		->constraints.tls = TLS_ANY;
 	built->policy->special_needs_cidr = true;
 	build_engine(built);
 }

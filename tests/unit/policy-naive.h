@@ -412,15 +412,17 @@ static size_t naive_embedded(const char *address, char ret[2][INET_ADDRSTRLEN])
 	return n;
 }
 
-/* The verdict about one address. */
+/* The verdict about one address. Clears *is_any unless every permission that counts has tls: any
+ * and one of them is of a file that may widen. */
 static enum policy_action naive_judge(const struct policy *policy,
-				      const struct policy_request *request, bool needs_cidr)
+				      const struct policy_request *request, bool needs_cidr,
+				      bool *is_any)
 {
 	const struct operation *operation = operation_at(operation_find(request->operation));
 	enum policy_action fallback = needs_cidr ? POLICY_DENY : policy->defaults[operation->kind];
 	enum policy_action verdict = POLICY_PASS;
 	bool granted = fallback == POLICY_ALLOW || fallback == POLICY_WARN, broken = false;
-	bool permitted = false;
+	bool permitted = false, lifted = false;
 
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < policy->n_rules; i++) {
@@ -440,10 +442,13 @@ static enum policy_action naive_judge(const struct policy *policy,
 				granted |= permits && !narrows;
 			else if (!permits || !narrows || granted) {
 				permitted |= permits;
+				lifted |= permits && !narrows;
+				*is_any &= !permits || rule->constraints.tls == TLS_ANY;
 				verdict = rule->action > verdict ? rule->action : verdict;
 			}
 		}
 	}
+	*is_any &= lifted && verdict <= POLICY_WARN;
 	if (needs_cidr && !permitted)
 		return POLICY_DENY;
 	if (verdict != POLICY_PASS)
@@ -451,22 +456,25 @@ static enum policy_action naive_judge(const struct policy *policy,
 	return broken || fallback == POLICY_PASS ? POLICY_DENY : fallback;
 }
 
-/* The verdict of the rules only, without the other built-in rules and tokens. */
+/* The verdict of the rules only, without the other built-in rules and tokens; and what it demands
+ * of TLS. */
 __attribute__((__unused__)) static enum policy_action naive_decide(
-	const struct policy *policy, const struct policy_request *request)
+	const struct policy *policy, const struct policy_request *request, bool *ret_is_any)
 {
 	const char *address = request->address ? request->address : request->host;
 	struct policy_request inner = *request;
 	char embedded[2][INET_ADDRSTRLEN];
 	enum policy_action most;
 
+	*ret_is_any = true;
 	if (!policy->special_needs_cidr || strcmp(request->operation, "net.connect") != 0)
-		return naive_judge(policy, request, false);
-	most = naive_judge(policy, request, naive_special(address));
+		return naive_judge(policy, request, false, ret_is_any);
+	most = naive_judge(policy, request, naive_special(address), ret_is_any);
 	for (size_t i = 0, n = naive_embedded(address, embedded); i < n; i++) {
 		inner.address = embedded[i];
 
-		enum policy_action action = naive_judge(policy, &inner, naive_special(embedded[i]));
+		enum policy_action action =
+			naive_judge(policy, &inner, naive_special(embedded[i]), ret_is_any);
 
 		most = action > most ? action : most;
 	}

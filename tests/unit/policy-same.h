@@ -32,7 +32,7 @@ static inline bool same_constraints(const struct constraints *a, const struct co
 {
 	return same_text(a->require_sandbox, b->require_sandbox) &&
 	       same_text(a->sha256, b->sha256) && a->require_token == b->require_token &&
-	       a->max_file_size_bytes == b->max_file_size_bytes;
+	       a->max_file_size_bytes == b->max_file_size_bytes && a->tls == b->tls;
 }
 
 static inline bool same_rule(const struct rule *a, const struct rule *b)

@@ -131,6 +131,8 @@ static const struct {
 	{ SECTION_RULES, 0, FIELD(rule, sha256), 1, "start of a string" },
 	{ SECTION_RULES, 0, FIELD(rule, source), 2, "source" },
 	{ SECTION_RULES, 0, FIELD(rule, action), 5, "action" },
+	{ SECTION_RULES, 0, FIELD(rule, tls), 2, "TLS" },
+	{ SECTION_RULES, 1, FIELD(rule, tls), 1, "contradicts its rule" },
 	{ SECTION_RULES, 0, FIELD(rule, condition), 1000, "match" },
 	{ SECTION_RULES, 0, FIELD(rule, exceptions), 1000, "span" },
 	{ SECTION_RULES, 0, FIELD(rule, exceptions) + 4, UINT32_MAX, "span" },

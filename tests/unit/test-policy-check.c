@@ -332,6 +332,9 @@ static void warns_of_rules_without_effect(void)
 	expect_warnings(RULES RULE("r", "syscall: exec, path: /a",
 				   "deny") "  constraints: {require_capability_token: true}\n",
 			"W13 2:3");
+	expect_warnings(RULES RULE("r", "syscall: net.bind, cidr: 127.0.0.1",
+				   "allow") "  constraints: {tls: any}\nnet: {mode: loopback}\n",
+			"W13 2:3");
 }
 
 static void warns_of_a_default_that_asks(void)

@@ -107,6 +107,10 @@ static void exceptions_and_constraints_count(void)
 		  2);
 	expect(strstr(text_string(&text), "changed: except: ") != NULL);
 	expect(strstr(text_string(&text), "changed: constraints: ") != NULL);
+	text_reset(&text);
+	expect_eq(compare(HEAD DENY_CI, HEAD DENY_CI "    constraints: { tls: any }\n", &text, 0),
+		  1);
+	expect(strstr(text_string(&text), "tls: any") != NULL);
 }
 
 static void defaults_settings_and_extensions_count(void)

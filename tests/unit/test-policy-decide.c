@@ -382,6 +382,63 @@ static void answers_with_the_strictest_constraints(void)
 	expect_eq(decision.constraints.max_file_size_bytes, 300);
 }
 
+static const struct policy_request connect_git = { .operation = "net.connect",
+						   .host = "git.example",
+						   .port = 9418,
+						   .has_port = true };
+
+/* The demand of TLS for connect_git by a policy with this rule beside one with tls: any. */
+static enum tls_demand tls_beside(enum policy_action action, enum tls_demand tls, unsigned source)
+{
+	_cleanup_built_ struct built built = build_new();
+	struct rule *rule = build_rule(&built, action, "net.connect", "host=*.example");
+
+	rule->constraints.tls = tls;
+	rule->place.source = source;
+	build_rule(&built, POLICY_ALLOW, "net.connect", "port=9418")->constraints.tls = TLS_ANY;
+	return decide(&built, &connect_git).constraints.tls;
+}
+
+static void the_strictest_permission_says_what_is_demanded_of_tls(void)
+{
+	_cleanup_built_ struct built built = build_new();
+
+	build_rule(&built, POLICY_ALLOW, "net.connect", "port=9418")->constraints.tls = TLS_ANY;
+	expect_eq(decide(&built, &connect_git).constraints.tls, TLS_ANY);
+	expect_eq(tls_beside(POLICY_ALLOW, TLS_ANY, 0), TLS_ANY);
+	expect_eq(tls_beside(POLICY_WARN, TLS_ANY, 0), TLS_ANY);
+	expect_eq(tls_beside(POLICY_ALLOW, TLS_SNI, 0), TLS_SNI);
+	expect_eq(tls_beside(POLICY_WARN, TLS_SNI, 0), TLS_SNI);
+	expect_eq(tls_beside(POLICY_PASS, TLS_SNI, 0), TLS_ANY);
+	expect_eq(tls_beside(POLICY_ALLOW, TLS_SNI, 1), TLS_SNI);
+	expect_eq(tls_beside(POLICY_ALLOW, TLS_ANY, 1), TLS_ANY);
+}
+
+static void a_refusal_and_a_default_lift_no_demand_of_tls(void)
+{
+	_cleanup_built_ struct built open = build_new();
+
+	expect_eq(tls_beside(POLICY_DENY, TLS_ANY, 0), TLS_SNI);
+	expect_eq(tls_beside(POLICY_REVIEW, TLS_ANY, 0), TLS_SNI);
+	open.policy->defaults[CLASS_NET] = POLICY_ALLOW;
+	build_engine(&open);
+	expect_eq(decide(&open, &connect_git).constraints.tls, TLS_SNI);
+}
+
+/* The default allows, and so would the project's own file: but it may not widen. */
+static void a_file_that_narrows_lifts_no_demand_of_tls(void)
+{
+	_cleanup_built_ struct built built = build_new();
+	struct rule *rule = build_rule(&built, POLICY_ALLOW, "net.connect", "port=9418");
+
+	rule->place.source = 1;
+	rule->constraints.tls = TLS_ANY;
+	built.policy->defaults[CLASS_NET] = POLICY_ALLOW;
+	build_engine(&built);
+	expect_decision(&built, &connect_git, POLICY_ALLOW, CAUSE_RULES);
+	expect_eq(decide(&built, &connect_git).constraints.tls, TLS_SNI);
+}
+
 static void a_file_that_narrows_cannot_widen(void)
 {
 	static const enum policy_action permits[] = { POLICY_ALLOW, POLICY_WARN };
@@ -727,6 +784,9 @@ static const struct test tests[] = {
 	TEST(a_constraint_of_one_rule_leaves_another_rule_alone),
 	TEST(a_broken_constraint_is_not_healed_by_the_default),
 	TEST(answers_with_the_strictest_constraints),
+	TEST(the_strictest_permission_says_what_is_demanded_of_tls),
+	TEST(a_refusal_and_a_default_lift_no_demand_of_tls),
+	TEST(a_file_that_narrows_lifts_no_demand_of_tls),
 	TEST(a_file_that_narrows_cannot_widen),
 	TEST(a_file_that_narrows_can_deny_and_ask_for_a_review),
 	TEST(a_file_that_narrows_does_not_lean_on_a_broken_permission),

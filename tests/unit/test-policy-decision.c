@@ -120,6 +120,24 @@ static void an_allowed_request_shows_rule_and_constraints(void)
 		   "  but: at most 100KiB of a file\n");
 }
 
+static void an_answer_says_that_nothing_is_demanded_of_tls(void)
+{
+	_cleanup_rig_ struct rig rig = { .policy = NULL };
+	_cleanup_text_ struct text json = TEXT_INIT;
+
+	rig_open(&rig, "version: 1\n"
+		       "net: {rules: [{action: allow, host: a.example, tls: any},\n"
+		       "              {action: allow, host: b.example}]}\n");
+	expect_part(rig_text(&rig, "net.connect a.example:22"), "  tls: any: ");
+	expect_eq(rig_ask(&rig, "net.connect a.example:22"), POLICY_ALLOW);
+	decision_add_json(&json, &rig.artefact, &rig.buffer, &rig.decision);
+	expect_part(text_string(&json), "\"constraints\":{\"tls\":\"any\"}");
+	expect_eq(rig_ask(&rig, "net.connect b.example:22"), POLICY_ALLOW);
+	text_reset(&json);
+	decision_add_json(&json, &rig.artefact, &rig.buffer, &rig.decision);
+	expect_part(text_string(&json), "\"constraints\":{}");
+}
+
 static void an_unmet_constraint_says_how_to_meet_it(void)
 {
 	_cleanup_rig_ struct rig rig = { .policy = NULL };
@@ -328,6 +346,7 @@ static const struct test tests[] = {
 	TEST(a_rule_that_has_no_exceptions_is_not_given_one),
 	TEST(a_denial_that_nothing_tells_apart_shows_the_action),
 	TEST(an_allowed_request_shows_rule_and_constraints),
+	TEST(an_answer_says_that_nothing_is_demanded_of_tls),
 	TEST(an_unmet_constraint_says_how_to_meet_it),
 	TEST(an_unknown_operation_names_the_one_that_was_meant),
 	TEST(a_built_in_denial_offers_no_yaml),

@@ -282,6 +282,8 @@ static void add_random_constraints(struct constraints *constraints)
 		constraints->require_token = true;
 	if (random_below(8) == 0)
 		constraints->max_file_size_bytes = 100;
+	if (random_below(2) == 0)
+		constraints->tls = TLS_ANY;
 }
 
 static void add_random_rule(struct built *built)
@@ -400,12 +402,14 @@ static bool has_embedded(const struct policy_request *request)
 
 static void compare_decision(struct built *built, const struct policy_request *request)
 {
-	enum policy_action wanted = naive_decide(built->policy, request);
+	bool is_any;
+	enum policy_action wanted = naive_decide(built->policy, request, &is_any);
 	struct policy_decision decision;
 
 	policy_decide(built->engine, request, &decision);
 	expect(decision.cause != CAUSE_BAD_REQUEST);
 	expect_eq(decision.verdict, wanted);
+	expect_eq(decision.constraints.tls, is_any ? TLS_ANY : TLS_SNI);
 	for (uint32_t i = 0; i < built->policy->n_rules && decision.cause == CAUSE_RULES; i++) {
 		const struct rule *rule = &built->policy->rules[i];
 
@@ -672,6 +676,7 @@ static void expect_same(struct built *built, const struct policy_request *reques
 		expect_str(after.reason, before.reason);
 	expect_eq(after.constraints.max_file_size_bytes, before.constraints.max_file_size_bytes);
 	expect_eq(after.constraints.require_token, before.constraints.require_token);
+	expect_eq(after.constraints.tls, before.constraints.tls);
 }
 
 static void answers_do_not_depend_on_the_order_of_rules(void)

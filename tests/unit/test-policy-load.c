@@ -71,6 +71,26 @@ static void the_first_seeds_policy_loads_as_it_stands(void)
 	expect_setting(policy, "plugins.seccomp", "false", 0);
 }
 
+static void rules_say_what_they_demand_of_tls(void)
+{
+	_cleanup_policy_ struct policy *policy = load(
+		"net: {rules: [{action: allow, host: a.example, tls: any},\n"
+		"              {action: allow, host: b.example, tls: sni},\n"
+		"              {action: allow, host: c.example}]}\n"
+		"capabilities:\n"
+		"- {name: r, match: {op: net.connect}, action: allow, constraints: {tls: any}}\n"
+		"network_whitelist: [d.example]\n");
+
+	expect_eq(policy->n_rules, 5);
+	for (size_t i = 0; i < policy->n_rules; i++) {
+		const struct rule *rule = &policy->rules[i];
+		bool is_any =
+			strcmp(rule->name, "net.rules[0]") == 0 || strcmp(rule->name, "r") == 0;
+
+		expect_eq(rule->constraints.tls, is_any ? TLS_ANY : TLS_SNI);
+	}
+}
+
 static void the_second_seeds_policy_loads_as_it_stands(void)
 {
 	_cleanup_policy_ struct policy *policy = load(seed_fluffy);
@@ -463,6 +483,7 @@ static void refuses_without_being_asked_why(void)
 
 static const struct test tests[] = {
 	TEST(the_first_seeds_policy_loads_as_it_stands),
+	TEST(rules_say_what_they_demand_of_tls),
 	TEST(the_second_seeds_policy_loads_as_it_stands),
 	TEST(the_third_seeds_manifest_loads_as_it_stands),
 	TEST(a_manifest_that_allows_the_network_shares_the_hosts),

@@ -71,7 +71,7 @@ static void printing_is_canonical(void)
 		     "  except: [{caller_tag: t}, {state: [a, b], syscall: fs.*}]\n"
 		     "  name: r\n"
 		     "  reason: why\n"
-		     "  constraints: {max_file_size: 2048, require_sandbox: L2}\n"
+		     "  constraints: {tls: any, max_file_size: 2048, require_sandbox: L2}\n"
 		     "  examples: {not_match: fs.read src/a}\n");
 	_cleanup_text_ struct text out = TEXT_INIT;
 
@@ -101,6 +101,7 @@ static void printing_is_canonical(void)
 				      "    constraints:\n"
 				      "      require_sandbox: L2\n"
 				      "      max_file_size: \"2KiB\"\n"
+				      "      tls: any\n"
 				      "    reason: \"why\"\n"
 				      "    examples:\n"
 				      "      not_match: [\"fs.read src/a\"]\n"

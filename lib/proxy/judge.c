@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Questions of the proxy, put to the evaluator as the request net.connect, which is the one that
+ * 'sbx-policy eval' answers
+ */
+
+#include "proxy/judge.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "proxy/policy.h"
+#include "proxy/resolver.h"
+
+static struct hostname host_of(const struct resolver_address *address)
+{
+	struct hostname host = { .kind = address->is_ipv6 ? HOSTNAME_IPV6 : HOSTNAME_IPV4 };
+
+	memcpy(host.bytes, address->bytes, address->is_ipv6 ? 16 : 4);
+	return host;
+}
+
+static void print_ipv4(const uint8_t bytes[4], char ret[HOSTNAME_TEXT_SIZE])
+{
+	_cleanup_text_ struct text text = TEXT_INIT;
+
+	text_addf(&text, "%u.%u.%u.%u", bytes[0], bytes[1], bytes[2], bytes[3]);
+	ret[0] = '\0';
+	if (text_status(&text) == 0)
+		memcpy(ret, text.data, text.len + 1);
+}
+
+void judge_print_address(const struct resolver_address *address, char ret[HOSTNAME_TEXT_SIZE])
+{
+	struct hostname host;
+
+	/* hostname_print() takes the text of an IPv4 address from its name. */
+	if (!address->is_ipv6) {
+		print_ipv4(address->bytes, ret);
+		return;
+	}
+	host = host_of(address);
+	(void)hostname_print(&host, ret);
+}
+
+static bool is_allowed(const struct policy_decision *decision)
+{
+	return decision_status(decision->verdict) == 0;
+}
+
+/* Does a permission that names hosts depend on the address? A permission for a network alone does
+ * not let names be resolved: the query itself would carry data to any server of the DNS. */
+static bool may_hold_for_address(const struct judge *judge)
+{
+	const struct artefact *artefact = proxy_policy_artefact(judge->policy);
+	const struct artefact_rule *rules = artefact_rows(artefact, SECTION_RULES);
+	const struct artefact_condition *conditions = artefact_rows(artefact, SECTION_CONDITIONS);
+
+	for (size_t i = 0; i < judge->decision.n_dependences; i++) {
+		const struct policy_dependence *dependence = &judge->decision.dependences[i];
+		const struct artefact_rule *rule = &rules[dependence->rule];
+
+		if (dependence->facts == 1u << UNSAID_ADDRESS &&
+		    (rule->action == POLICY_ALLOW || rule->action == POLICY_WARN) &&
+		    conditions[rule->condition].keys & 1u << MATCH_HOST)
+			return true;
+	}
+	return false;
+}
+
+enum judgement judge_host(struct judge *judge, const struct hostname *host, uint16_t port,
+			  const struct resolver_address *address)
+{
+	(void)hostname_print(host, judge->host);
+	if (address)
+		judge_print_address(address, judge->address);
+	judge->request.request = (struct policy_request){
+		.operation = "net.connect",
+		.host = judge->host,
+		.address = address ? judge->address : NULL,
+		.port = port,
+		.has_port = true,
+		.proto = "tcp",
+		.project_root = judge->project,
+	};
+	policy_decide(proxy_policy_engine(judge->policy), &judge->request.request,
+		      &judge->decision);
+	if (is_allowed(&judge->decision))
+		return JUDGED_ALLOWED;
+	return !address && host->kind == HOSTNAME_DNS && may_hold_for_address(judge)
+		       ? JUDGED_BY_ADDRESS
+		       : JUDGED_DENIED;
+}
+
+bool judge_allows_any_bytes(const struct judge *judge)
+{
+	return judge->decision.constraints.tls == TLS_ANY;
+}
+
+static const struct artefact_rule *first_rule(const struct judge *judge)
+{
+	const struct artefact_rule *rules =
+		artefact_rows(proxy_policy_artefact(judge->policy), SECTION_RULES);
+
+	return judge->decision.n_rules > 0 ? &rules[judge->decision.rules[0]] : NULL;
+}
+
+void judge_add_rule(struct text *out, const struct judge *judge)
+{
+	const struct artefact *artefact = proxy_policy_artefact(judge->policy);
+	const struct artefact_source *sources = artefact_rows(artefact, SECTION_SOURCES);
+	const struct artefact_rule *rule = first_rule(judge);
+
+	if (rule)
+		text_addf(out, "%s (%s:%u)", artefact_text(artefact, rule->name),
+			  artefact_text(artefact, sources[rule->source].name), rule->line);
+	else if (judge->decision.builtin)
+		text_add(out, judge->decision.builtin);
+}
+
+void judge_add_why(struct text *out, const struct judge *judge)
+{
+	const struct artefact *artefact = proxy_policy_artefact(judge->policy);
+	const struct artefact_rule *rule = first_rule(judge);
+
+	if (!rule) {
+		text_add(out, judge->decision.reason ? judge->decision.reason
+						     : "no rule allows it");
+		return;
+	}
+	judge_add_rule(out, judge);
+	text_add(out, judge->decision.verdict == POLICY_REVIEW ? " requires a review"
+							       : " denies it");
+	if (rule->reason != ARTEFACT_NONE)
+		text_addf(out, ": %s", artefact_text(artefact, rule->reason));
+}
+
+void judge_add_fix(struct text *out, const struct judge *judge)
+{
+	decision_add_fix(out, proxy_policy_artefact(judge->policy), &judge->request,
+			 &judge->decision);
+	while (out->len > 0 && out->data[out->len - 1] == '\n')
+		text_truncate(out, out->len - 1);
+}
+
+void judge_add_json(struct text *out, const struct judge *judge)
+{
+	decision_add_json(out, proxy_policy_artefact(judge->policy), &judge->request,
+			  &judge->decision);
+}
+
+static void add_digest(struct json_writer *json, const struct artefact *artefact)
+{
+	_cleanup_text_ struct text hex = TEXT_INIT;
+
+	digest_add_hex(&hex, artefact->header->policy_digest);
+	json_member_string(json, "policy", text_string(&hex));
+}
+
+void judge_add_constraint_json(struct text *out, const struct judge *judge, const char *reason,
+			       const char *name, const char *fix)
+{
+	_cleanup_text_ struct text input = TEXT_INIT;
+	struct json_writer json;
+
+	request_add_json(&input, &judge->request);
+	json_write(&json, out);
+	json_add_object(&json);
+	json_member_string(&json, "verdict", "deny");
+	json_member_string(&json, "cause", "constraint");
+	json_add_name(&json, "reasons");
+	json_add_array(&json);
+	json_add_string(&json, reason);
+	json_end_array(&json);
+	if (name)
+		json_member_string(&json, "server_name", name);
+	json_member_string(&json, "fix", fix);
+	add_digest(&json, proxy_policy_artefact(judge->policy));
+	json_add_name(&json, "input");
+	json_add_raw(&json, input.data, input.len);
+	json_end_object(&json);
+	text_add_char(out, '\n');
+	out->failed = out->failed || text_status(&input) < 0;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Two bounded tables: denials whose record waits for the end of their second, and distinct denials
+ * for the summary. When the first is full its oldest row is written early; when the second is full,
+ * further ones are only counted.
+ */
+
+#include "proxy/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "record/record.h"
+
+#define PENDING_MAX 64
+#define DENIALS_MAX 32
+#define SECOND_USEC UINT64_C(1000000)
+#define TOOL "sbx-proxy"
+
+struct denial {
+	char *host;
+	uint16_t port;
+	char *reason;
+	char *rule;
+	char *text; /* the decision of a pending record, or the fix of a row of the summary */
+	uint64_t count;
+	uint64_t since_usec;
+};
+
+struct denials {
+	struct denial *rows;
+	size_t n_rows;
+	size_t n_max;
+};
+
+struct report {
+	struct recorder *recorder;
+	const char *sandbox;
+	struct denials pending; /* the oldest first */
+	struct denials seen;
+	uint64_t n_left_out;
+	/* A record that could not be written, without its end: it is sent again before anything is
+	 * allowed. */
+	struct text unsent;
+	struct json_writer unsent_json;
+	bool is_lost;
+};
+
+static void denial_deinit(struct denial *denial)
+{
+	free(denial->host);
+	free(denial->reason);
+	free(denial->rule);
+	free(denial->text);
+}
+
+static void denials_deinit(struct denials *denials)
+{
+	for (size_t i = 0; i < denials->n_rows; i++)
+		denial_deinit(&denials->rows[i]);
+	free(denials->rows);
+}
+
+static bool is_equal(const struct denial *denial, const struct report_denial *other)
+{
+	return denial->port == other->port && strcmp(denial->host, other->host) == 0 &&
+	       strcmp(denial->reason, other->reason) == 0 && strcmp(denial->rule, other->rule) == 0;
+}
+
+static struct denial *find(const struct denials *denials, const struct report_denial *wanted)
+{
+	for (size_t i = 0; i < denials->n_rows; i++)
+		if (is_equal(&denials->rows[i], wanted))
+			return &denials->rows[i];
+	return NULL;
+}
+
+/* NULL if there is no room or no memory. */
+static struct denial *add(struct denials *denials, const struct report_denial *from,
+			  const char *text)
+{
+	struct denial row = { .port = from->port };
+
+	if (denials->n_rows == denials->n_max)
+		return NULL;
+	row.host = strdup(from->host);
+	row.reason = strdup(from->reason);
+	row.rule = strdup(from->rule);
+	row.text = strdup(text);
+	if (!row.host || !row.reason || !row.rule || !row.text) {
+		denial_deinit(&row);
+		return NULL;
+	}
+	denials->rows[denials->n_rows] = row;
+	return &denials->rows[denials->n_rows++];
+}
+
+static int denials_init(struct denials *denials, size_t n_max)
+{
+	denials->rows = calloc(n_max, sizeof(*denials->rows));
+	denials->n_max = n_max;
+	return denials->rows ? 0 : -ENOMEM;
+}
+
+int report_new(struct recorder *recorder, const char *sandbox, struct report **ret)
+{
+	struct report *report = calloc(1, sizeof(*report));
+
+	if (!report)
+		return -ENOMEM;
+	report->recorder = recorder;
+	report->sandbox = sandbox;
+	if (denials_init(&report->pending, PENDING_MAX) < 0 ||
+	    denials_init(&report->seen, DENIALS_MAX) < 0) {
+		(void)report_free(report);
+		return -ENOMEM;
+	}
+	*ret = report;
+	return 0;
+}
+
+struct report *report_free(struct report *report)
+{
+	if (!report)
+		return NULL;
+	report_flush(report, UINT64_MAX);
+	denials_deinit(&report->pending);
+	denials_deinit(&report->seen);
+	text_deinit(&report->unsent);
+	free(report);
+	return NULL;
+}
+
+/* ---- records ---- */
+
+static void begin(const struct report *report, struct text *record, struct json_writer *json,
+		  const char *event)
+{
+	record_begin(report->recorder, record, json, event, TOOL);
+	if (report->sandbox)
+		json_member_string(json, "sandbox", report->sandbox);
+}
+
+/* Keeps the first record that cannot be written; later ones are lost until it is. */
+static void send_record(struct report *report, struct text *record, struct json_writer *json)
+{
+	_cleanup_text_ struct text kept = TEXT_INIT;
+	struct json_writer kept_json = *json;
+	struct sbx_error err = { .code = 0 };
+
+	text_add_bytes(&kept, record->data, record->len);
+	if (record_send(report->recorder, record, json, &err) == 0 || report->is_lost)
+		return;
+	report->unsent = kept;
+	kept = (struct text)TEXT_INIT;
+	report->unsent_json = kept_json;
+	report->unsent_json.out = &report->unsent;
+	report->is_lost = true;
+}
+
+static void send_again(struct report *report)
+{
+	_cleanup_text_ struct text record = report->unsent;
+	struct json_writer json = report->unsent_json;
+
+	report->unsent = (struct text)TEXT_INIT;
+	report->is_lost = false;
+	json.out = &record;
+	send_record(report, &record, &json);
+}
+
+static void write_denial(struct report *report, const struct denial *denial)
+{
+	_cleanup_text_ struct text record = TEXT_INIT;
+	struct json_writer json;
+
+	if (!report->recorder)
+		return;
+	begin(report, &record, &json, "policy_decision");
+	json_member_u64(&json, "count", denial->count);
+	json_member_string(&json, "reason", denial->reason);
+	record_add_members(&record, &json, denial->text, strlen(denial->text));
+	send_record(report, &record, &json);
+}
+
+void report_connected(struct report *report, const struct report_connection *connection)
+{
+	_cleanup_text_ struct text record = TEXT_INIT;
+	struct json_writer json;
+
+	if (!report->recorder)
+		return;
+	begin(report, &record, &json, "proxy_connection");
+	json_member_string(&json, "host", connection->host);
+	json_member_u64(&json, "port", connection->port);
+	json_member_string(&json, "address", connection->address);
+	if (connection->rule[0] != '\0')
+		json_member_string(&json, "rule", connection->rule);
+	json_member_string(&json, "kind", connection->kind);
+	json_member_string(&json, "cause", connection->cause);
+	json_member_u64(&json, "requests", connection->n_requests);
+	json_member_u64(&json, "bytes_up", connection->bytes_up);
+	json_member_u64(&json, "bytes_down", connection->bytes_down);
+	json_member_u64(&json, "usec", connection->usec);
+	send_record(report, &record, &json);
+}
+
+bool report_is_lost(struct report *report)
+{
+	if (report->is_lost)
+		send_again(report);
+	return report->is_lost;
+}
+
+/* ---- denials ---- */
+
+static void write_oldest(struct report *report)
+{
+	struct denials *pending = &report->pending;
+
+	write_denial(report, &pending->rows[0]);
+	denial_deinit(&pending->rows[0]);
+	pending->n_rows--;
+	memmove(&pending->rows[0], &pending->rows[1], pending->n_rows * sizeof(pending->rows[0]));
+}
+
+void report_flush(struct report *report, uint64_t now_usec)
+{
+	while (report->pending.n_rows > 0 &&
+	       (now_usec == UINT64_MAX ||
+		report->pending.rows[0].since_usec + SECOND_USEC <= now_usec))
+		write_oldest(report);
+}
+
+bool report_has_pending(const struct report *report)
+{
+	return report->pending.n_rows > 0;
+}
+
+static void count_for_summary(struct report *report, const struct report_denial *denial)
+{
+	struct denial *row = find(&report->seen, denial);
+
+	if (!row)
+		row = add(&report->seen, denial, denial->fix);
+	if (row)
+		row->count++;
+	else
+		report->n_left_out++;
+}
+
+void report_denied(struct report *report, const struct report_denial *denial, uint64_t now_usec)
+{
+	struct denial *row;
+
+	count_for_summary(report, denial);
+	report_flush(report, now_usec);
+	row = find(&report->pending, denial);
+	if (!row && report->pending.n_rows == report->pending.n_max)
+		write_oldest(report);
+	if (!row) {
+		row = add(&report->pending, denial, denial->decision);
+		if (row)
+			row->since_usec = now_usec;
+	}
+	if (row)
+		row->count++;
+}
+
+void report_add_denials(struct json_writer *json, const struct report *report)
+{
+	json_add_name(json, "denials");
+	json_add_array(json);
+	for (size_t i = 0; i < report->seen.n_rows; i++) {
+		const struct denial *row = &report->seen.rows[i];
+
+		json_add_object(json);
+		json_member_string(json, "host", row->host);
+		json_member_u64(json, "port", row->port);
+		json_member_string(json, "reason", row->reason);
+		if (row->rule[0] != '\0')
+			json_member_string(json, "rule", row->rule);
+		json_member_string(json, "fix", row->text);
+		json_member_u64(json, "count", row->count);
+		json_end_object(json);
+	}
+	json_end_array(json);
+	json_member_u64(json, "n_denials_left_out", report->n_left_out);
+}
