@@ -278,10 +278,10 @@ struct http_refusal {
 
 /*
  * A whole response of our own. For programs it has a field with a JSON object, "X-Proxy-Error:
- * {"reason":"...","host":"...","port":443,"address":"...","rule":"..."}"; for people the three lines
- * of an error as its body, and the first of them as the phrase of the status line, because some
- * clients show nothing else of the answer to a CONNECT. @asked may be NULL: no request could be
- * read, and the connection is closed.
+ * {"reason":"...","host":"...","port":443,"address":"...","rule":"..."}"; for people the three
+ * lines of an error as its body, and the first of them as the phrase of the status line, because
+ * some clients show nothing else of the answer to a CONNECT. @asked may be NULL: no request could
+ * be read, and the connection is closed.
  */
 void http_add_error(struct text *out, unsigned status, const struct http_refusal *refusal,
 		    const struct http_asked *asked, bool keep_alive);

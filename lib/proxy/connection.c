@@ -62,6 +62,7 @@ static struct target *target_free(struct target *target)
 static void record_server(const struct connection *connection, const char *cause)
 {
 	const struct target *target = connection->target;
+	const struct exchange *exchange = connection->exchange;
 	char host[HOSTNAME_TEXT_SIZE], address[HOSTNAME_TEXT_SIZE];
 
 	(void)hostname_print(&target->authority.host, host);
@@ -72,7 +73,8 @@ static void record_server(const struct connection *connection, const char *cause
 				 .port = target->authority.port,
 				 .address = address,
 				 .rule = target->rule ? target->rule : "",
-				 .kind = connection->exchange ? "http" : "tunnel",
+				 .kind = exchange && !exchange->asked.is_connect ? "http"
+										 : "tunnel",
 				 .cause = cause,
 				 .n_requests = target->n_requests,
 				 .bytes_up = target->bytes_up,
@@ -105,8 +107,6 @@ void connection_moved(struct connection *connection, enum relay_direction direct
 	struct proxy *proxy = connection->proxy;
 	struct target *target = connection->target;
 
-	if (n == 0)
-		return;
 	if (direction == RELAY_UP) {
 		target->bytes_up += n;
 		proxy->with.counters->bytes_up += n;
@@ -285,13 +285,15 @@ enum turn connection_begin_tunnel(struct connection *connection)
 		       connection->server.fd, &tunnel_hooks, connection);
 	if (r == 0)
 		r = fill_relay(connection);
+	connection->from_client = (struct buffer){ .data = NULL };
 	connection->exchange = exchange_free(connection->exchange);
-	buffer_deinit(&connection->from_client);
 	if (r == 0)
 		r = relay_start(&connection->relay);
-	if (r < 0)
+	if (r < 0) {
 		connection_free(connection, "error");
-	return r < 0 ? TURN_GONE : TURN_WAIT;
+		return TURN_GONE;
+	}
+	return TURN_WAIT;
 }
 
 /* ---- the ClientHello ---- */
@@ -306,8 +308,9 @@ static enum turn refuse_hello(struct connection *connection, const char *reason,
 	struct proxy *proxy = connection->proxy;
 
 	judge_add_rule(&rule, &proxy->judge);
-	text_addf(&fix, "add 'tls: any' to the rule %s, if other bytes than TLS with the server "
-			"name of the host may pass",
+	text_addf(&fix,
+		  "if bytes other than TLS with this server name may pass, add to the rule %s:\n"
+		  "  constraints: { tls: any }",
 		  text_string(&rule));
 	judge_add_constraint_json(&decision, &proxy->judge, reason, name, text_string(&fix));
 	report(connection, reason, &rule, &fix, text_string(&decision));
@@ -377,11 +380,10 @@ static enum turn hello_turn(struct connection *connection)
 	struct hello hello;
 
 	while (pending == 0 || pending == -EAGAIN) {
-		enum hello_kind kind =
-			buffer->end > buffer->at
-				? hello_read(buffer->data + buffer->at, buffer->end - buffer->at,
-					     &hello)
-				: HELLO_INCOMPLETE;
+		enum hello_kind kind = buffer->end > buffer->at
+					       ? hello_read(buffer->data + buffer->at,
+							    buffer->end - buffer->at, &hello)
+					       : HELLO_INCOMPLETE;
 		long n;
 
 		if (kind != HELLO_INCOMPLETE)
@@ -551,7 +553,8 @@ static enum turn judge_addresses(struct connection *connection)
 		if (judge_host(judge, &target->authority.host, target->authority.port,
 			       &target->addresses[i]) != JUDGED_ALLOWED)
 			return refuse_denied(connection);
-		target->allows_any_bytes = target->allows_any_bytes && judge_allows_any_bytes(judge);
+		target->allows_any_bytes =
+			target->allows_any_bytes && judge_allows_any_bytes(judge);
 	}
 	judge_add_rule(&rule, judge);
 	target->rule = strdup(text_string(&rule));
@@ -572,8 +575,8 @@ static enum turn take_answer(struct connection *connection, const struct resolve
 	struct target *target = connection->target;
 
 	if (answer->status != RESOLVER_FOUND || answer->n == 0) {
-		enum resolver_status status = answer->status == RESOLVER_FOUND ? RESOLVER_NOT_FOUND
-									       : answer->status;
+		enum resolver_status status =
+			answer->status == RESOLVER_FOUND ? RESOLVER_NOT_FOUND : answer->status;
 
 		counters_of(connection)->n_failed++;
 		return connection_refuse(connection, refusals[status].status,
@@ -678,8 +681,8 @@ static enum turn judge_request(struct connection *connection, const struct http_
 		return reuse(connection);
 	if (set_target(connection, &request->authority) < 0)
 		return connection_refuse(connection, 503, "no-memory");
-	judgement = judge_host(&proxy->judge, &request->authority.host, request->authority.port,
-			       NULL);
+	judgement =
+		judge_host(&proxy->judge, &request->authority.host, request->authority.port, NULL);
 	if (judgement == JUDGED_DENIED)
 		return refuse_denied(connection);
 	return request->authority.host.kind == HOSTNAME_DNS ? resolve(connection)
@@ -804,7 +807,7 @@ static enum turn tunnel_turn(struct connection *connection)
 
 void connection_turn(struct connection *connection)
 {
-	static enum turn (*const turns[])(struct connection *connection) = {
+	static enum turn (*const turns[])(struct connection * connection) = {
 		[STAGE_HEAD] = head_turn,	  [STAGE_RESOLVE] = resolve_turn,
 		[STAGE_DIAL] = resolve_turn,	  [STAGE_HELLO] = hello_turn,
 		[STAGE_EXCHANGE] = exchange_turn, [STAGE_TUNNEL] = tunnel_turn,
@@ -917,7 +920,7 @@ static void time_out_close(struct connection *connection)
 
 void connection_time_out(struct connection *connection)
 {
-	static void (*const time_outs[])(struct connection *connection) = {
+	static void (*const time_outs[])(struct connection * connection) = {
 		[STAGE_HEAD] = time_out_head,	      [STAGE_RESOLVE] = time_out_resolve,
 		[STAGE_DIAL] = time_out_dial,	      [STAGE_HELLO] = time_out_hello,
 		[STAGE_EXCHANGE] = time_out_exchange, [STAGE_TUNNEL] = time_out_close,
@@ -952,7 +955,6 @@ void connection_free(struct connection *connection, const char *cause)
 	connection_close_server(connection, cause);
 	close_fd(&connection->client.fd);
 	unlink_connection(connection);
-	buffer_deinit(&connection->from_client);
 	(void)exchange_free(connection->exchange);
 	free(connection);
 	proxy->with.counters->n_open--;
@@ -980,6 +982,7 @@ int connection_new(struct proxy *proxy, int fd)
 		free(connection);
 		return -ENOMEM;
 	}
+	connection->from_client.data = connection->exchange->client_bytes;
 	set_options(fd);
 	connection->proxy = proxy;
 	connection->client = (struct ready_socket){ .fd = take_fd(&owned), .serve = serve_client };

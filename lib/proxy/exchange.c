@@ -36,10 +36,6 @@ long buffer_receive(struct buffer *buffer, int fd, size_t n_max)
 	size_t room;
 	ssize_t n;
 
-	if (!buffer->data)
-		buffer->data = malloc(BUFFER_SIZE);
-	if (!buffer->data)
-		return -ENOMEM;
 	buffer_compact(buffer);
 	room = BUFFER_SIZE - buffer->end;
 	if (room == 0)
@@ -76,20 +72,16 @@ int buffer_send(struct buffer *buffer, int fd, size_t *ret_sent)
 	return 0;
 }
 
-void buffer_deinit(struct buffer *buffer)
-{
-	free(buffer->data);
-	*buffer = (struct buffer){ .data = NULL };
-}
-
 /* ---- the exchange ---- */
 
 int exchange_new(struct exchange **ret)
 {
-	struct exchange *exchange = calloc(1, sizeof(*exchange));
+	struct exchange *exchange = malloc(sizeof(*exchange));
 
 	if (!exchange)
 		return -ENOMEM;
+	memset(exchange, 0, offsetof(struct exchange, client_bytes));
+	exchange->from_server.data = exchange->server_bytes;
 	*ret = exchange;
 	return 0;
 }
@@ -100,7 +92,6 @@ struct exchange *exchange_free(struct exchange *exchange)
 		return NULL;
 	text_deinit(&exchange->head);
 	text_deinit(&exchange->answer);
-	buffer_deinit(&exchange->from_server);
 	free(exchange);
 	return NULL;
 }
@@ -204,7 +195,8 @@ static int copy_up(struct connection *connection)
 		if (r < 0)
 			return r;
 		r = buffer_send(buffer, connection->server.fd, &n_sent);
-		connection_moved(connection, RELAY_UP, n_sent);
+		if (n_sent > 0)
+			connection_moved(connection, RELAY_UP, n_sent);
 		if (r < 0)
 			return r;
 		if (exchange->request_body.is_done)
@@ -253,7 +245,8 @@ static int send_body(struct connection *connection)
 		if (r < 0)
 			return r;
 		r = buffer_send(&exchange->from_server, connection->client.fd, &n_sent);
-		connection_moved(connection, RELAY_DOWN, n_sent);
+		if (n_sent > 0)
+			connection_moved(connection, RELAY_DOWN, n_sent);
 		return r;
 	}
 	r = unchunk(exchange);
@@ -430,8 +423,7 @@ static void wait_for_both(struct connection *connection)
 			 (wants_body && may_read ? EPOLLIN : 0) | (down_blocked ? EPOLLOUT : 0) |
 				 EPOLLHUP);
 	(void)ready_wait(connection->proxy->with.ready, &connection->server,
-			 (!down_blocked && may_read ? EPOLLIN : 0) |
-				 (up_blocked ? EPOLLOUT : 0));
+			 (!down_blocked && may_read ? EPOLLIN : 0) | (up_blocked ? EPOLLOUT : 0));
 }
 
 enum turn exchange_turn(struct connection *connection)

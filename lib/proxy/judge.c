@@ -126,13 +126,13 @@ void judge_add_why(struct text *out, const struct judge *judge)
 	const struct artefact_rule *rule = first_rule(judge);
 
 	if (!rule) {
-		text_add(out, judge->decision.reason ? judge->decision.reason
-						     : "no rule allows it");
+		text_add(out,
+			 judge->decision.reason ? judge->decision.reason : "no rule allows it");
 		return;
 	}
 	judge_add_rule(out, judge);
-	text_add(out, judge->decision.verdict == POLICY_REVIEW ? " requires a review"
-							       : " denies it");
+	text_add(out,
+		 judge->decision.verdict == POLICY_REVIEW ? " requires a review" : " denies it");
 	if (rule->reason != ARTEFACT_NONE)
 		text_addf(out, ": %s", artefact_text(artefact, rule->reason));
 }

@@ -24,7 +24,7 @@ struct sd_event_source;
 
 /* Bytes of one peer: [at, passed) were checked and go on, [passed, end) were not looked at. */
 struct buffer {
-	char *data; /* BUFFER_SIZE; NULL until the first byte */
+	char *data; /* BUFFER_SIZE, in struct exchange */
 	size_t at;
 	size_t passed;
 	size_t end;
@@ -35,7 +35,6 @@ struct buffer {
 long buffer_receive(struct buffer *buffer, int fd, size_t n_max);
 /* Sends what was passed. 0 if all of it was sent, -EAGAIN if some is left, or negative errno. */
 int buffer_send(struct buffer *buffer, int fd, size_t *ret_sent);
-void buffer_deinit(struct buffer *buffer);
 
 /* ---- one request and its response ---- */
 
@@ -60,6 +59,9 @@ struct exchange {
 	bool up_failed; /* the server takes no more of the request */
 	bool unchunks;	/* for a client that does not know chunks */
 	struct http_body response_body;
+	/* Not initialised. */
+	char client_bytes[BUFFER_SIZE];
+	char server_bytes[BUFFER_SIZE];
 };
 
 /* The server of a request, and the facts of its record. */
@@ -125,7 +127,7 @@ struct proxy {
 	struct connection *connections;
 	struct sd_event_source *tick;
 	bool is_ticking;
-	bool is_full; /* accepts nothing until a connection ends */
+	bool is_full;	   /* accepts nothing until a connection ends */
 	uint64_t n_tokens; /* bytes that may be moved before the next tick */
 };
 

@@ -23,6 +23,7 @@
 #include "proxy/policy.h"
 #include "proxy/proxy-internal.h"
 #include "proxy/report.h"
+#include "registry/handover.h"
 
 #define TICK_USEC UINT64_C(250000)
 /* With a rate limit, bytes are given out in small portions. */
@@ -37,17 +38,34 @@ uint64_t proxy_now_usec(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+/* ---- counters ---- */
+
+static const struct {
+	const char *name;
+	size_t offset;
+} counter_rows[] = {
+	{ "accepted", offsetof(struct proxy_counters, n_accepted) },
+	{ "open", offsetof(struct proxy_counters, n_open) },
+	{ "tunnels", offsetof(struct proxy_counters, n_tunnels) },
+	{ "requests", offsetof(struct proxy_counters, n_requests) },
+	{ "denied", offsetof(struct proxy_counters, n_denied) },
+	{ "malformed", offsetof(struct proxy_counters, n_malformed) },
+	{ "failed", offsetof(struct proxy_counters, n_failed) },
+	{ "bytes_up", offsetof(struct proxy_counters, bytes_up) },
+	{ "bytes_down", offsetof(struct proxy_counters, bytes_down) },
+};
+_Static_assert(sizeof(struct proxy_counters) == N_ELEMENTS(counter_rows) * sizeof(uint64_t),
+	       "each counter has a row");
+
+static uint64_t counter_at(const struct proxy_counters *counters, size_t row)
+{
+	return *(const uint64_t *)(const void *)((const char *)counters + counter_rows[row].offset);
+}
+
 void proxy_counters_add_members(struct json_writer *json, const struct proxy_counters *counters)
 {
-	json_member_u64(json, "accepted", counters->n_accepted);
-	json_member_u64(json, "open", counters->n_open);
-	json_member_u64(json, "tunnels", counters->n_tunnels);
-	json_member_u64(json, "requests", counters->n_requests);
-	json_member_u64(json, "denied", counters->n_denied);
-	json_member_u64(json, "malformed", counters->n_malformed);
-	json_member_u64(json, "failed", counters->n_failed);
-	json_member_u64(json, "bytes_up", counters->bytes_up);
-	json_member_u64(json, "bytes_down", counters->bytes_down);
+	for (size_t i = 0; i < N_ELEMENTS(counter_rows); i++)
+		json_member_u64(json, counter_rows[i].name, counter_at(counters, i));
 }
 
 /* ---- limits ---- */
@@ -69,9 +87,8 @@ bool proxy_has_bytes_left(const struct proxy *proxy)
 
 size_t proxy_allow(struct proxy *proxy, size_t wanted)
 {
-	uint64_t left = proxy_has_bytes_left(proxy)
-				? proxy->with.limits.n_bytes - n_moved(proxy)
-				: 0;
+	uint64_t left =
+		proxy_has_bytes_left(proxy) ? proxy->with.limits.n_bytes - n_moved(proxy) : 0;
 
 	if (has_rate(proxy) && proxy->n_tokens < left)
 		left = proxy->n_tokens;
@@ -111,8 +128,7 @@ static bool close_idle(struct proxy *proxy)
 	struct connection *found = NULL;
 
 	for (struct connection *at = proxy->connections; at; at = at->next)
-		if (connection_is_idle(at) &&
-		    (!found || at->deadline_usec < found->deadline_usec))
+		if (connection_is_idle(at) && (!found || at->deadline_usec < found->deadline_usec))
 			found = at;
 	if (found)
 		connection_free(found, "idle");
@@ -337,7 +353,13 @@ void proxy_free_ptr(struct proxy **proxy)
 	*proxy = proxy_free(*proxy);
 }
 
-void proxy_add_denials(struct json_writer *json, const struct proxy *proxy)
+void proxy_get_summary(const struct proxy *proxy, struct handover_summary *ret)
 {
-	report_add_denials(json, proxy->report);
+	*ret = (struct handover_summary){ .n_counters = N_ELEMENTS(counter_rows) };
+	report_get_denials(proxy->report, ret);
+	for (size_t i = 0; i < N_ELEMENTS(counter_rows); i++)
+		ret->counters[i] = (struct handover_counter){
+			.name = counter_rows[i].name,
+			.value = counter_at(proxy->with.counters, i),
+		};
 }

@@ -26,6 +26,7 @@
 
 #include "base/cleanup.h"
 
+struct handover_summary;
 struct json_writer;
 struct proxy;
 struct proxy_policy;
@@ -118,5 +119,5 @@ int proxy_listen(struct proxy *proxy, int fd);
 int proxy_replace_policy(struct proxy *proxy, struct proxy_policy *policy);
 /* Closes all connections and accepts no more. */
 void proxy_stop(struct proxy *proxy);
-/* Adds the members "denials" and "n_denials_left_out" of a summary: see registry/handover.h. */
-void proxy_add_denials(struct json_writer *json, const struct proxy *proxy);
+/* Denials and counters; the texts live as long as the proxy. */
+void proxy_get_summary(const struct proxy *proxy, struct handover_summary *ret);

@@ -14,21 +14,26 @@
 
 #include <sbx/error.h>
 
+#include "base/hostname.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "record/record.h"
+#include "registry/handover.h"
 
 #define PENDING_MAX 64
 #define DENIALS_MAX 32
+_Static_assert(DENIALS_MAX <= HANDOVER_DENIALS_MAX, "every row has room in the summary");
 #define SECOND_USEC UINT64_C(1000000)
 #define TOOL "sbx-proxy"
 
+#define RULE_SIZE 256
+
 struct denial {
-	char *host;
+	char host[HOSTNAME_TEXT_SIZE];
 	uint16_t port;
-	char *reason;
-	char *rule;
-	char *text; /* the decision of a pending record, or the fix of a row of the summary */
+	const char *reason;   /* a literal */
+	char rule[RULE_SIZE]; /* cut to this size */
+	struct text text; /* the decision of a pending record, or the fix of a row of the summary */
 	uint64_t count;
 	uint64_t since_usec;
 };
@@ -52,25 +57,18 @@ struct report {
 	bool is_lost;
 };
 
-static void denial_deinit(struct denial *denial)
-{
-	free(denial->host);
-	free(denial->reason);
-	free(denial->rule);
-	free(denial->text);
-}
-
 static void denials_deinit(struct denials *denials)
 {
 	for (size_t i = 0; i < denials->n_rows; i++)
-		denial_deinit(&denials->rows[i]);
+		text_deinit(&denials->rows[i].text);
 	free(denials->rows);
 }
 
 static bool is_equal(const struct denial *denial, const struct report_denial *other)
 {
 	return denial->port == other->port && strcmp(denial->host, other->host) == 0 &&
-	       strcmp(denial->reason, other->reason) == 0 && strcmp(denial->rule, other->rule) == 0;
+	       strcmp(denial->reason, other->reason) == 0 &&
+	       strncmp(denial->rule, other->rule, RULE_SIZE - 1) == 0;
 }
 
 static struct denial *find(const struct denials *denials, const struct report_denial *wanted)
@@ -81,24 +79,35 @@ static struct denial *find(const struct denials *denials, const struct report_de
 	return NULL;
 }
 
+static void copy(char *to, size_t size, const char *from)
+{
+	size_t len = strnlen(from, size - 1);
+
+	memcpy(to, from, len);
+	to[len] = '\0';
+}
+
 /* NULL if there is no room or no memory. */
 static struct denial *add(struct denials *denials, const struct report_denial *from,
 			  const char *text)
 {
-	struct denial row = { .port = from->port };
+	struct denial *row = &denials->rows[denials->n_rows];
 
 	if (denials->n_rows == denials->n_max)
 		return NULL;
-	row.host = strdup(from->host);
-	row.reason = strdup(from->reason);
-	row.rule = strdup(from->rule);
-	row.text = strdup(text);
-	if (!row.host || !row.reason || !row.rule || !row.text) {
-		denial_deinit(&row);
+	copy(row->host, sizeof(row->host), from->host);
+	copy(row->rule, sizeof(row->rule), from->rule);
+	row->port = from->port;
+	row->reason = from->reason;
+	row->count = 0;
+	row->text = (struct text)TEXT_INIT;
+	text_add(&row->text, text);
+	if (text_status(&row->text) < 0) {
+		text_deinit(&row->text);
 		return NULL;
 	}
-	denials->rows[denials->n_rows] = row;
-	return &denials->rows[denials->n_rows++];
+	denials->n_rows++;
+	return row;
 }
 
 static int denials_init(struct denials *denials, size_t n_max)
@@ -185,7 +194,7 @@ static void write_denial(struct report *report, const struct denial *denial)
 	begin(report, &record, &json, "policy_decision");
 	json_member_u64(&json, "count", denial->count);
 	json_member_string(&json, "reason", denial->reason);
-	record_add_members(&record, &json, denial->text, strlen(denial->text));
+	record_add_members(&record, &json, denial->text.data, denial->text.len);
 	send_record(report, &record, &json);
 }
 
@@ -225,7 +234,7 @@ static void write_oldest(struct report *report)
 	struct denials *pending = &report->pending;
 
 	write_denial(report, &pending->rows[0]);
-	denial_deinit(&pending->rows[0]);
+	text_deinit(&pending->rows[0].text);
 	pending->n_rows--;
 	memmove(&pending->rows[0], &pending->rows[1], pending->n_rows * sizeof(pending->rows[0]));
 }
@@ -273,23 +282,20 @@ void report_denied(struct report *report, const struct report_denial *denial, ui
 		row->count++;
 }
 
-void report_add_denials(struct json_writer *json, const struct report *report)
+void report_get_denials(const struct report *report, struct handover_summary *ret)
 {
-	json_add_name(json, "denials");
-	json_add_array(json);
 	for (size_t i = 0; i < report->seen.n_rows; i++) {
 		const struct denial *row = &report->seen.rows[i];
 
-		json_add_object(json);
-		json_member_string(json, "host", row->host);
-		json_member_u64(json, "port", row->port);
-		json_member_string(json, "reason", row->reason);
-		if (row->rule[0] != '\0')
-			json_member_string(json, "rule", row->rule);
-		json_member_string(json, "fix", row->text);
-		json_member_u64(json, "count", row->count);
-		json_end_object(json);
+		ret->denials[i] = (struct handover_denial){
+			.host = row->host,
+			.port = row->port,
+			.reason = row->reason,
+			.rule = row->rule[0] != '\0' ? row->rule : NULL,
+			.fix = row->text.len > 0 ? text_string(&row->text) : NULL,
+			.count = row->count,
+		};
 	}
-	json_end_array(json);
-	json_member_u64(json, "n_denials_left_out", report->n_left_out);
+	ret->n_denials = report->seen.n_rows;
+	ret->n_denials_left_out = report->n_left_out;
 }

@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 
-struct json_writer;
+struct handover_summary;
 struct recorder;
 struct report;
 
@@ -23,7 +23,7 @@ struct report_connection {
 	uint16_t port;
 	const char *address;
 	const char *rule;
-	const char *kind; /* "http", "tunnel" */
+	const char *kind;  /* "http", "tunnel" */
 	const char *cause; /* of its end: "end", "idle", "limit", "policy", "stop", "error" */
 	uint64_t n_requests;
 	uint64_t bytes_up;
@@ -34,7 +34,7 @@ struct report_connection {
 struct report_denial {
 	const char *host;
 	uint16_t port;
-	const char *reason; /* a word for programs */
+	const char *reason; /* a word for programs, which outlives the report */
 	const char *rule;   /* "" for the default */
 	const char *fix;
 	const char *decision; /* a JSON object */
@@ -52,4 +52,5 @@ void report_flush(struct report *report, uint64_t now_usec);
 bool report_has_pending(const struct report *report);
 /* Is there a record that cannot be written? Tries again. No connection may be made without one. */
 bool report_is_lost(struct report *report);
-void report_add_denials(struct json_writer *json, const struct report *report);
+/* Sets the members about denials; the texts live as long as the report. */
+void report_get_denials(const struct report *report, struct handover_summary *ret);
