@@ -261,7 +261,7 @@ static int parse(const struct command *command, struct common_values *common, vo
 
 static int check_call(const struct command *command, const struct call *call, struct sbx_error *err)
 {
-	if (command->verbs && !call->verb)
+	if (command->verbs && !call->verb && !command->run)
 		return no_verb(command, err);
 	return options_check_operands(command, call->verb, call->n_operands, err);
 }

@@ -53,6 +53,10 @@ static const struct audit_event events[] = {
 	{ .name = "policy_decision", .required = { "verdict", "input", "policy" } },
 	{ .name = "policy_error" },
 
+	{ .name = "proxy_start", .is_sync = true, .required = { "policy" } },
+	{ .name = "proxy_stop", .is_sync = true },
+	{ .name = "proxy_connection", .required = { "host", "port" } },
+
 	{ .name = "log_created", .is_sync = true, .is_own = true },
 	{ .name = "log_verified", .is_sync = true, .is_own = true },
 	{ .name = "key_changed", .is_sync = true, .is_own = true },

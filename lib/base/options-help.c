@@ -100,6 +100,9 @@ static void add_usage(struct text *out, const struct command *command, const str
 {
 	const char *operands = verb ? verb->operands : command->operands;
 
+	/* A tool that has verbs and also works without one. */
+	if (!verb && command->verbs && command->run)
+		text_addf(out, "%s [OPTION...]\n", command->name);
 	text_addf(out, "%s [OPTION...]", command->name);
 	if (verb)
 		text_addf(out, " %s", verb->name);

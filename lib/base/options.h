@@ -93,7 +93,7 @@ struct command {
 	const struct option_spec *options;
 	const struct verb_spec *verbs; /* NULL: a tool without verbs */
 	const char *first_verb;	       /* suggested if no verb is given; NULL: the first one */
-	verb_fn *run;		       /* of a tool without verbs */
+	verb_fn *run;		       /* without a verb; NULL: the tool needs one */
 };
 
 /* One table and the struct that its offsets point into. A group array ends with a NULL table. */

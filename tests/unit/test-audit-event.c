@@ -34,14 +34,31 @@ static void every_event_is_found_under_its_own_name_only(void)
 static void the_events_that_change_what_is_allowed_wait_for_the_disk(void)
 {
 	static const char *const sync[] = {
-		"state_transition",	  "policy_update",	   "session_mode_change",
-		"capability_issued",	  "merge_approved",	   "merge_rejected",
-		"kernel_start",		  "kernel_shutdown",	   "audit_storage_warning",
-		"audit_storage_critical", "audit_archive_deleted", NULL,
+		"state_transition",
+		"policy_update",
+		"session_mode_change",
+		"capability_issued",
+		"merge_approved",
+		"merge_rejected",
+		"kernel_start",
+		"kernel_shutdown",
+		"audit_storage_warning",
+		"audit_storage_critical",
+		"audit_archive_deleted",
+		"proxy_start",
+		"proxy_stop",
+		NULL,
 	};
 	static const char *const async[] = {
-		"syscall",	     "tool_execute",   "tool_result",	     "sandbox_created",
-		"sandbox_destroyed", "sandbox_failed", "capability_expired", NULL,
+		"syscall",
+		"tool_execute",
+		"tool_result",
+		"sandbox_created",
+		"sandbox_destroyed",
+		"sandbox_failed",
+		"capability_expired",
+		"proxy_connection",
+		NULL,
 	};
 
 	for (const char *const *name = sync; *name; name++)
