@@ -64,6 +64,7 @@ enum check_kind {
 	CHECK_PATH,	    /* a denial that neither a mount nor Landlock can enforce */
 	CHECK_NO_FILES,	    /* a policy that grants no files */
 	CHECK_SCHEDULER,    /* settings of sbx-sched, which this version does not have */
+	CHECK_NET_LIMIT,    /* limits of sbx-proxy in a mode without it */
 };
 
 /* check.c: begins a warning; add why and fix with sbx_error_why() and sbx_error_fix() on

@@ -31,6 +31,7 @@ static const char *const codes[] = {
 	[CHECK_UNREADABLE] = "W19",  [CHECK_MOUNT] = "W20",
 	[CHECK_SETTING] = "W21",     [CHECK_PATH] = "W22",
 	[CHECK_NO_FILES] = "W23",    [CHECK_SCHEDULER] = "W24",
+	[CHECK_NET_LIMIT] = "W25",
 };
 
 static void report_warning(struct checker *checker)
@@ -404,10 +405,10 @@ static void check_network(struct checker *checker)
 		warn_of(checker, kind_of_problem[enforcement.problem], &enforcement);
 }
 
-/* No program of this version reads them. */
-static void check_scheduler(struct checker *checker)
+/* Warns of the first setting below @section. */
+static void check_section(struct checker *checker, enum check_kind kind, const char *section,
+			  const char *why, const char *fix)
 {
-	static const char section[] = "scheduler.";
 	const struct policy *policy = checker->policy;
 
 	for (size_t i = 0; i < policy->n_settings; i++) {
@@ -415,12 +416,9 @@ static void check_scheduler(struct checker *checker)
 
 		if (strncmp(setting->path, section, strlen(section)) != 0)
 			continue;
-		check_warn(checker, CHECK_SCHEDULER, setting->place, "'%s' limits nothing",
-			   setting->path);
-		sbx_error_why(&checker->warning.error,
-			      "it is for sbx-sched, which this version does not have");
-		sbx_error_fix(&checker->warning.error,
-			      "leave it out, or let the caller count its sandboxes");
+		check_warn(checker, kind, setting->place, "'%s' limits nothing", setting->path);
+		sbx_error_why(&checker->warning.error, "%s", why);
+		sbx_error_fix(&checker->warning.error, "%s", fix);
 		return;
 	}
 }
@@ -435,7 +433,14 @@ static void check_settings(struct checker *checker)
 	enforcement = ports_enforcement(checker->policy);
 	if (checker->net_mode != NET_HOST && enforcement.state != ENFORCEMENT_HELD)
 		warn_of(checker, kind_of_problem[enforcement.problem], &enforcement);
-	check_scheduler(checker);
+	/* No program of this version reads them. */
+	check_section(checker, CHECK_SCHEDULER, "scheduler.",
+		      "it is for sbx-sched, which this version does not have",
+		      "leave it out, or let the caller count its sandboxes");
+	if (!net_mode_has_proxy(checker->net_mode))
+		check_section(checker, CHECK_NET_LIMIT, "net.limits.",
+			      "sbx-proxy keeps it, and the network of this policy has no proxy",
+			      "leave it out, or write 'net: {mode: proxy}'");
 }
 
 static void checker_deinit(struct checker *checker)

@@ -157,6 +157,10 @@ static const struct policy_key keys[] = {
 	{ "net.loopback.connect[]", KEY_PORT, SET, NULL, "a port" },
 	{ "net.loopback.bind", KEY_LIST, SET, NULL, "ports that the command may listen on" },
 	{ "net.loopback.bind[]", KEY_PORT, SET, NULL, "a port" },
+	{ "net.limits", KEY_MAP, 0, NULL, "limits of the connections through sbx-proxy" },
+	{ "net.limits.connections", KEY_COUNT, SET | POS, NULL, "how many at once" },
+	{ "net.limits.bytes", KEY_SIZE, SET | POS, NULL, "all of them together, in both directions" },
+	{ "net.limits.rate", KEY_SIZE, SET | POS, NULL, "all of them together, per second" },
 	{ "net.unix", KEY_LIST, SET, NULL, "Unix sockets of the host that the command may use" },
 	{ "net.unix[]", KEY_PATH, SET, NULL, "a socket" },
 

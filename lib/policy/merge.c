@@ -190,6 +190,7 @@ static const struct row {
 	{ "audit.redact", USER_JOINED, false, NULL },
 	{ "audit.keep_originals", LESS, false, NULL },
 	{ "net.mode", ORDER, false, net_order },
+	{ "net.limits.", LESS, true, NULL },
 	{ "net.loopback.connect", PART, false, NULL },
 	{ "net.loopback.bind", PART, false, NULL },
 	{ "net.unix", PART, false, NULL },

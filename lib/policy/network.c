@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -431,6 +432,24 @@ enum net_mode policy_net_mode(const struct policy *policy)
 bool net_mode_has_proxy(enum net_mode mode)
 {
 	return mode == NET_PROXY || mode == NET_TRANSPARENT;
+}
+
+static uint64_t limit_of(const struct policy *policy, const char *path)
+{
+	const struct setting *setting = policy ? policy_get_setting(policy, path) : NULL;
+
+	return setting && setting->number > 0 ? setting->number : UINT64_MAX;
+}
+
+struct net_limits policy_net_limits(const struct policy *policy)
+{
+	uint64_t connections = limit_of(policy, "net.limits.connections");
+
+	return (struct net_limits){
+		.connections = connections < UINT_MAX ? (unsigned)connections : UINT_MAX,
+		.bytes = limit_of(policy, "net.limits.bytes"),
+		.rate = limit_of(policy, "net.limits.rate"),
+	};
 }
 
 /* A narrowing file's allow does not count alone. Its net.mode narrows another file's, so the

@@ -90,6 +90,16 @@ enum net_mode policy_net_mode(const struct policy *policy);
 /* Does sbx-proxy resolve names and connect, outside of the sandbox? */
 bool net_mode_has_proxy(enum net_mode mode);
 
+/* What the connections of one sandbox through sbx-proxy may use together. */
+struct net_limits {
+	unsigned connections; /* at once; UINT_MAX: the policy sets no limit */
+	uint64_t bytes;	      /* in both directions; UINT64_MAX: no limit */
+	uint64_t rate;	      /* bytes per second; UINT64_MAX: no limit */
+};
+
+/* The settings net.limits. @policy may be NULL; none is ever 0. */
+struct net_limits policy_net_limits(const struct policy *policy);
+
 #define NET_RULES_MAX 2
 
 /*

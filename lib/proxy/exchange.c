@@ -13,7 +13,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "proxy/proxy-internal.h"
 
@@ -234,25 +236,62 @@ static int unchunk(struct exchange *exchange)
 	return 0;
 }
 
-static int send_body(struct connection *connection)
+/* A head and the beginning of its body leave with one call. */
+static int send_answer_and_body(struct exchange *exchange, int fd, size_t *ret_body)
+{
+	struct buffer *buffer = &exchange->from_server;
+	size_t n_answer = exchange->answer.len - exchange->n_answer_sent;
+	struct iovec parts[] = {
+		{ .iov_base = exchange->answer.data + exchange->n_answer_sent,
+		  .iov_len = n_answer },
+		{ .iov_base = buffer->data + buffer->at, .iov_len = buffer->passed - buffer->at },
+	};
+	const struct msghdr message = { .msg_iov = parts, .msg_iovlen = N_ELEMENTS(parts) };
+	ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL);
+
+	if (n < 0)
+		return errno == EINTR ? -EAGAIN : -errno;
+	if ((size_t)n < n_answer) {
+		exchange->n_answer_sent += (size_t)n;
+		return -EAGAIN;
+	}
+	text_reset(&exchange->answer);
+	exchange->n_answer_sent = 0;
+	*ret_body = (size_t)n - n_answer;
+	buffer->at += *ret_body;
+	return 0;
+}
+
+static int send_plain(struct connection *connection)
 {
 	struct exchange *exchange = connection->exchange;
-	size_t n_sent = 0;
-	int r;
+	struct buffer *buffer = &exchange->from_server;
+	size_t n_with_head = 0, n_sent = 0;
+	int r = pass_body(&exchange->response_body, buffer);
 
-	if (!exchange->unchunks) {
-		r = pass_body(&exchange->response_body, &exchange->from_server);
-		if (r < 0)
-			return r;
-		r = buffer_send(&exchange->from_server, connection->client.fd, &n_sent);
-		if (n_sent > 0)
-			connection_moved(connection, RELAY_DOWN, n_sent);
-		return r;
-	}
-	r = unchunk(exchange);
 	if (r < 0)
 		return r;
-	connection_moved(connection, RELAY_DOWN, exchange->answer.len - exchange->n_answer_sent);
+	if (is_answer_pending(exchange) && buffer->at < buffer->passed)
+		r = send_answer_and_body(exchange, connection->client.fd, &n_with_head);
+	if (r == 0)
+		r = exchange_send_answer(exchange, connection->client.fd);
+	if (r == 0)
+		r = buffer_send(buffer, connection->client.fd, &n_sent);
+	if (n_with_head + n_sent > 0)
+		connection_moved(connection, RELAY_DOWN, n_with_head + n_sent);
+	return r;
+}
+
+static int send_unchunked(struct connection *connection)
+{
+	struct exchange *exchange = connection->exchange;
+	size_t before = exchange->answer.len;
+	int r = unchunk(exchange);
+
+	if (r < 0)
+		return r;
+	if (exchange->answer.len > before)
+		connection_moved(connection, RELAY_DOWN, exchange->answer.len - before);
 	return exchange_send_answer(exchange, connection->client.fd);
 }
 
@@ -332,9 +371,12 @@ static int step_down(struct connection *connection)
 		if (r > 0)
 			return 0;
 	}
-	r = exchange_send_answer(exchange, connection->client.fd);
-	if (r == 0 && exchange->has_response)
-		r = send_body(connection);
+	if (!exchange->has_response)
+		r = exchange_send_answer(exchange, connection->client.fd);
+	else if (exchange->unchunks)
+		r = send_unchunked(connection);
+	else
+		r = send_plain(connection);
 	if (r < 0)
 		return r;
 	if (exchange->has_response && exchange->response_body.is_done &&

@@ -55,21 +55,41 @@ int ready_new(struct sd_event *event, struct ready **ret)
 	return 0;
 }
 
-int ready_wait(struct ready *ready, struct ready_socket *socket, uint32_t events)
+/* Tells the kernel for which events the socket waits. */
+static int arm(struct ready *ready, struct ready_socket *socket, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.ptr = socket };
 	int operation = EPOLL_CTL_MOD;
 
-	if (events == socket->events)
-		return 0;
 	if (events == 0)
 		operation = EPOLL_CTL_DEL;
-	else if (socket->events == 0)
+	else if (socket->armed == 0)
 		operation = EPOLL_CTL_ADD;
 	if (epoll_ctl(ready->fd, operation, socket->fd, &event) < 0)
 		return -errno;
-	socket->events = events;
+	socket->armed = events;
 	return 0;
+}
+
+int ready_wait(struct ready *ready, struct ready_socket *socket, uint32_t events)
+{
+	bool is_armed = events != 0 && (events & ~socket->armed & ~(uint32_t)EPOLLHUP) == 0 &&
+			socket->armed != 0;
+	int r = is_armed || events == socket->armed ? 0 : arm(ready, socket, events);
+
+	if (r == 0)
+		socket->events = events;
+	return r;
+}
+
+static void serve(struct ready *ready, struct ready_socket *socket, uint32_t events)
+{
+	uint32_t wanted = events & (socket->events | EPOLLERR | EPOLLHUP);
+
+	if (wanted)
+		socket->serve(socket, wanted);
+	else
+		(void)arm(ready, socket, socket->events);
 }
 
 void ready_wake_loop(struct ready *ready)
@@ -88,7 +108,7 @@ int ready_turn(struct ready *ready, int timeout_msec)
 		struct ready_socket *socket = event.data.ptr;
 
 		if (socket)
-			socket->serve(socket, event.events);
+			serve(ready, socket, event.events);
 		else
 			ready->is_loop_due = true;
 	}

@@ -24,6 +24,7 @@ struct sd_event;
 struct ready_socket {
 	int fd;		 /* borrowed */
 	uint32_t events; /* as given to ready_wait() */
+	uint32_t armed;	 /* private: those that epoll reports */
 	/* @events: EPOLLIN and the like. May remove this socket, or any other, from the set. */
 	void (*serve)(struct ready_socket *socket, uint32_t events);
 };
@@ -37,6 +38,9 @@ void ready_free_ptr(struct ready **ready);
 /*
  * Waits for @events from now on; 0 removes the socket from the set. The kernel adds EPOLLHUP and
  * EPOLLERR to any others; EPOLLHUP alone waits for these two only. 0 or negative errno.
+ *
+ * The kernel is told about fewer events only when one of the others happens: most callers wait for
+ * them again before.
  */
 int ready_wait(struct ready *ready, struct ready_socket *socket, uint32_t events);
 

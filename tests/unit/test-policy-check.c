@@ -337,6 +337,18 @@ static void warns_of_rules_without_effect(void)
 			"W13 2:3");
 }
 
+static void warns_of_limits_of_a_proxy_where_there_is_none(void)
+{
+	static const char rule[] = RULES RULE("r", "syscall: fs.read, path: /a", "allow");
+	_cleanup_text_ struct text text = TEXT_INIT;
+
+	text_addf(&text, "%snet: {limits: {rate: 1MiB, bytes: 1GiB}, mode: none}\n", rule);
+	expect_warnings(text_string(&text), "W25 5:35");
+	text_reset(&text);
+	text_addf(&text, "%snet: {limits: {rate: 1MiB}}\n", rule);
+	expect_warnings(text_string(&text), "W25 5:22");
+}
+
 static void warns_of_a_default_that_asks(void)
 {
 	expect_warnings(
@@ -605,6 +617,7 @@ static const struct test tests[] = {
 	TEST(warns_of_facts_that_only_a_client_of_the_service_knows),
 	TEST(warns_of_writing_everywhere),
 	TEST(warns_of_rules_without_effect),
+	TEST(warns_of_limits_of_a_proxy_where_there_is_none),
 	TEST(warns_of_a_default_that_asks),
 	TEST(warns_of_a_denied_directory_without_its_contents),
 	TEST(a_denied_directory_with_its_contents_is_fine),

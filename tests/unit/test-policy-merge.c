@@ -135,6 +135,10 @@ static const struct {
 	const char *path, *text; /* of the merged policy */
 } narrowing[] = {
 	{ "limits: {memory: 1GiB}\n", "limits: {memory: 512MiB}\n", "limits.memory", "512MiB" },
+	{ "net: {limits: {rate: 1MiB}}\n", "net: {limits: {rate: 512KiB}}\n", "net.limits.rate",
+	  "512KiB" },
+	{ "net: {mode: proxy}\n", "net: {limits: {connections: 4}}\n", "net.limits.connections",
+	  "4" },
 	{ "limits: {memory: 1GiB}\n", "limits: {memory: 1024MiB}\n", "limits.memory", "1024MiB" },
 	{ "limits: {cpu: 1}\n", "limits: {cpu: 50%}\n", "limits.cpu", "50%" },
 	{ "limits: {time: 2m}\n", "{}", "limits.time", "2m" },
@@ -199,6 +203,7 @@ static const struct {
 	  "2:20", "'true'" },
 	{ "net: {mode: none}\n", "net: {mode: host}\n", "1:13", "'none'" },
 	{ "net: {mode: none}\n", "net: {mode: loopback}\n", "1:13", "'none'" },
+	{ "net: {limits: {bytes: 1KiB}}\n", "net: {limits: {bytes: 1025}}\n", "1:23", "'1KiB'" },
 	/* Each mode permits something that the other does not. */
 	{ "net: {mode: proxy}\n", "net: {mode: loopback}\n", "1:13", "'proxy'" },
 	{ "net: {mode: loopback}\n", "net: {mode: proxy}\n", "1:13", "'loopback'" },

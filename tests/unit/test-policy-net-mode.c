@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "policy/network.h"
 
+#include <limits.h>
+
 #include "policy-rig.h"
 #include "test.h"
 
@@ -110,6 +112,25 @@ static void a_mode_that_is_set_implies_a_rule_at_its_place(void)
 	}
 }
 
+static void limits_are_those_of_the_settings(void)
+{
+	_cleanup_rig_ struct rig rig = { .policy = NULL }, other = { .policy = NULL };
+	struct net_limits limits = policy_net_limits(NULL);
+
+	expect_eq(limits.connections, UINT_MAX);
+	expect_eq(limits.bytes, UINT64_MAX);
+	expect_eq(limits.rate, UINT64_MAX);
+	rig_load(&rig, "p.yaml", "net: {limits: {connections: 7, bytes: 2GiB, rate: 3KiB}}\n");
+	limits = policy_net_limits(rig.policy);
+	expect_eq(limits.connections, 7);
+	expect_eq(limits.bytes, UINT64_C(2) << 30);
+	expect_eq(limits.rate, 3072);
+	rig_load(&other, "p.yaml", "net: {limits: {connections: 4294967296}}\n");
+	limits = policy_net_limits(other.policy);
+	expect_eq(limits.connections, UINT_MAX);
+	expect_eq(limits.bytes, UINT64_MAX);
+}
+
 static void loopback_implies_an_allow_and_a_denial_of_all_else(void)
 {
 	_cleanup_rig_ struct rig rig = { .text = TEXT_INIT };
@@ -210,6 +231,7 @@ static const struct test tests[] = {
 	TEST(a_mode_has_a_name),
 	TEST(the_mode_is_set_or_implied),
 	TEST(a_mode_that_is_set_implies_a_rule_at_its_place),
+	TEST(limits_are_those_of_the_settings),
 	TEST(loopback_implies_an_allow_and_a_denial_of_all_else),
 	TEST(the_allow_of_a_narrower_mode_has_the_place_of_the_narrowed_file),
 	TEST(conditions_are_of_the_loopback_or_of_elsewhere),

@@ -104,6 +104,54 @@ static void serves_the_socket_that_is_readable(void)
 	expect_eq(table.seats[0].n_served + table.seats[1].n_served + table.seats[2].n_served, 1);
 }
 
+static void tells_the_kernel_late_about_fewer_events(void)
+{
+	_cleanup_table_ struct table table;
+	struct seat *seat = &table.seats[0];
+
+	table_init(&table);
+	turn_all(&table);
+	expect_eq(ready_wait(table.ready, &seat->socket, EPOLLHUP), 0);
+	expect_eq(seat->socket.armed, EPOLLIN);
+	say(seat);
+	turn_all(&table);
+	expect_eq(seat->n_served, 0);
+	expect_eq(seat->socket.armed, EPOLLHUP);
+	expect_eq(ready_wait(table.ready, &seat->socket, EPOLLIN), 0);
+	expect_eq(ready_turn(table.ready, DEADLINE_MSEC), 1);
+	expect_eq(seat->n_served, 1);
+	expect_eq(seat->events, EPOLLIN);
+}
+
+static void serves_no_event_that_is_not_wanted(void)
+{
+	_cleanup_table_ struct table table;
+	struct seat *seat = &table.seats[0];
+
+	table_init(&table);
+	turn_all(&table);
+	expect_eq(ready_wait(table.ready, &seat->socket, EPOLLIN | EPOLLOUT), 0);
+	say(seat);
+	expect_eq(ready_wait(table.ready, &seat->socket, EPOLLOUT), 0);
+	expect_eq(ready_turn(table.ready, DEADLINE_MSEC), 1);
+	expect_eq(seat->events, EPOLLOUT);
+}
+
+static void removes_a_socket_at_once(void)
+{
+	_cleanup_table_ struct table table;
+	struct seat *seat = &table.seats[0];
+
+	table_init(&table);
+	turn_all(&table);
+	expect_eq(ready_wait(table.ready, &seat->socket, EPOLLHUP), 0);
+	expect_eq(ready_wait(table.ready, &seat->socket, 0), 0);
+	expect_eq(seat->socket.armed, 0);
+	say(seat);
+	turn_all(&table);
+	expect_eq(seat->n_served, 0);
+}
+
 static void waits_no_longer_than_its_timeout(void)
 {
 	_cleanup_table_ struct table table;
@@ -302,6 +350,9 @@ static void waits_for_a_socket_again_after_it_was_removed(void)
 
 static const struct test tests[] = {
 	TEST(serves_the_socket_that_is_readable),
+	TEST(tells_the_kernel_late_about_fewer_events),
+	TEST(serves_no_event_that_is_not_wanted),
+	TEST(removes_a_socket_at_once),
 	TEST(waits_no_longer_than_its_timeout),
 	TEST(every_socket_and_the_loop_get_their_turn),
 	TEST(the_loop_turns_for_an_fd_of_its_own_while_sockets_are_busy),
