@@ -315,7 +315,6 @@ static void leave(struct worker *worker)
 	ready_wake_loop(worker->options.ready);
 }
 
-/* Read like the supervisor reads it, so that what its packet has no room for is counted. */
 static void send_summary(struct worker *worker)
 {
 	_cleanup_free_ struct handover_summary *summary = calloc(1, sizeof(*summary));
