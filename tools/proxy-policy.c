@@ -10,20 +10,12 @@
 
 #include <sbx/error.h>
 
-#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/path.h"
-#include "policy/compile.h"
 #include "policy/compose.h"
 #include "policy/model.h"
 
 #define POLICY_BYTES_MAX ((size_t)256 * 1024 * 1024)
-
-static const char *resolve(void *arena, const char *path)
-{
-	return path_follow(arena, path);
-}
 
 /* An extension program would have to be asked about every request, and could not be: without its
  * vote the rules would allow more than the file says. */
@@ -37,31 +29,6 @@ static int refuse_extensions(const char *path, const struct policy *policy, stru
 	return -EINVAL;
 }
 
-/* Whatever net.mode is, this process connects for its clients, so a permission for a name must not
- * lead to special addresses. */
-static int compile(const struct policy *policy, void **ret_block, size_t *ret_n_bytes,
-		   struct sbx_error *err)
-{
-	struct arena arena = ARENA_INIT;
-	const struct composition with = { .resolve = resolve, .context = &arena };
-	const struct policy *composed;
-	struct composer composer;
-	int r;
-
-	compose_begin(&composer, policy, &with, &arena);
-	r = compose_finish(&composer, &composed);
-	if (r == 0) {
-		struct policy proxied = *composed;
-
-		proxied.special_needs_cidr = true;
-		r = policy_compile(&proxied, ret_block, ret_n_bytes, err);
-	} else {
-		(void)sbx_error_what(err, r, "cannot compile the policy");
-	}
-	arena_deinit(&arena);
-	return r;
-}
-
 int proxy_compile(const char *path, void **ret_block, size_t *ret_n_bytes, struct sbx_error *err)
 {
 	_cleanup_policy_ struct policy *policy = NULL;
@@ -73,5 +40,5 @@ int proxy_compile(const char *path, void **ret_block, size_t *ret_n_bytes, struc
 		r = policy_load(path, bytes, n_bytes, &policy, err);
 	if (r >= 0)
 		r = refuse_extensions(path, policy, err);
-	return r < 0 ? r : compile(policy, ret_block, ret_n_bytes, err);
+	return r < 0 ? r : policy_compile_proxied(policy, ret_block, ret_n_bytes, err);
 }

@@ -293,11 +293,30 @@ static void check_rule(struct checker *checker, const struct rule *rule)
 	check_everything(checker, rule);
 }
 
-/* A network_whitelist group without hosts makes no rule, so it is looked for in the text. */
-static void check_group(struct checker *checker, unsigned source, const struct tree_node *group)
+/* Is the text @names, or one of the list? */
+static bool has_name(const struct tree_node *names, const char *name)
+{
+	const struct tree_node *item = names && names->type == TREE_LIST ? names->first : names;
+
+	for (; item; item = item == names ? NULL : item->next)
+		if (item->text && strcmp(item->text, name) == 0)
+			return true;
+	return false;
+}
+
+/* A network_whitelist group without hosts, or without a net.allowed_hosts that names it, makes no
+ * rule, so it is looked for in the text. */
+static void check_group(struct checker *checker, unsigned source, const struct tree_node *group,
+			const struct tree_node *allowed)
 {
 	const struct policy_place place = { .source = source, .at = group->place };
 
+	if (!has_name(allowed, group->key)) {
+		check_warn(checker, CHECK_PASS, place, "the group '%s' grants nothing", group->key);
+		sbx_error_why(&checker->warning.error, "'net.allowed_hosts' does not name it");
+		sbx_error_fix(&checker->warning.error, "write 'net: {allowed_hosts: %s}'",
+			      group->key);
+	}
 	if (group->type != TREE_LIST || group->first)
 		return;
 	check_warn(checker, CHECK_EMPTY_LIST, place, "the group '%s' is empty", group->key);
@@ -312,7 +331,7 @@ static void check_groups(struct checker *checker)
 	for (unsigned i = 0; i < policy->n_sources; i++) {
 		const struct policy_source *source = &policy->sources[i];
 		_cleanup_tree_ struct tree *tree = NULL;
-		const struct tree_node *groups;
+		const struct tree_node *groups, *net, *allowed;
 
 		if (!source->bytes ||
 		    tree_read(source->name, source->bytes, source->n_bytes, &tree, NULL) < 0 ||
@@ -321,8 +340,11 @@ static void check_groups(struct checker *checker)
 		groups = tree_get(tree, tree_root(tree), "network_whitelist");
 		if (!groups || groups->type != TREE_MAP)
 			continue;
+		net = tree_get(tree, tree_root(tree), "net");
+		allowed =
+			net && net->type == TREE_MAP ? tree_get(tree, net, "allowed_hosts") : NULL;
 		for (const struct tree_node *group = groups->first; group; group = group->next)
-			check_group(checker, i, group);
+			check_group(checker, i, group, allowed);
 	}
 }
 

@@ -152,6 +152,7 @@ static const struct policy_key keys[] = {
 	{ "net.rules[].ports", KEY_PORTS, 0, NULL, "ports and ranges: \"80,443,8000-9000\"" },
 	{ "net.rules[].tls", KEY_CHOICE, 0, tls_demands, "sni: only TLS to the host that was asked for; any: no demand" },
 	{ "net.mode", KEY_CHOICE, SET, net_modes, "how the sandbox is connected" },
+	{ "net.allowed_hosts", KEY_TEXTS, 0, NULL, "groups of network_whitelist that the sandbox may reach" },
 	{ "net.loopback", KEY_MAP, 0, NULL, "ports of the host's loopback" },
 	{ "net.loopback.connect", KEY_LIST, SET, NULL, "ports that the command may connect to" },
 	{ "net.loopback.connect[]", KEY_PORT, SET, NULL, "a port" },

@@ -18,6 +18,8 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "base/suggest.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "policy/compile.h"
 #include "policy/decide.h"
@@ -490,6 +492,72 @@ static void add_hosts(struct loader *loader, const struct tree_node *list)
 	}
 }
 
+static const struct tree_node *get_top(const struct loader *loader, const char *key)
+{
+	const struct tree_node *root = tree_root(loader->tree);
+
+	return root->type == TREE_MAP ? tree_get(loader->tree, root, key) : NULL;
+}
+
+/* Does net.allowed_hosts name the group? */
+static bool is_allowed_group(const struct loader *loader, const char *name)
+{
+	const struct tree_node *net = get_top(loader, "net");
+	const struct tree_node *names =
+		net && net->type == TREE_MAP ? tree_get(loader->tree, net, "allowed_hosts") : NULL;
+	const struct tree_node *item = names && names->type == TREE_LIST ? names->first : names;
+
+	for (; item; item = item == names ? NULL : item->next)
+		if (item->type == TREE_STRING && strcmp(item->text, name) == 0)
+			return true;
+	return false;
+}
+
+static const char *group_at(const void *list, size_t i)
+{
+	const struct tree_node *groups = list, *group = groups ? groups->first : NULL;
+
+	if (groups && groups->type != TREE_MAP)
+		return NULL;
+	while (group && i-- > 0)
+		group = group->next;
+	return group ? group->key : NULL;
+}
+
+static void check_group(struct loader *loader, const struct tree_node *name)
+{
+	const struct tree_node *groups = get_top(loader, "network_whitelist");
+	const struct suggest_words words = { .word = group_at, .list = groups };
+	_cleanup_text_ struct text all = TEXT_INIT;
+	const char *group, *meant;
+
+	for (size_t i = 0; (group = group_at(groups, i)); i++)
+		if (strcmp(group, name->text) == 0)
+			return;
+	meant = suggest(name->text, words);
+	suggest_add_all(&all, words);
+	load_mistake(loader, name->place, "there is no group '%s'", name->text);
+	sbx_error_why(&loader->mistake, "'net.allowed_hosts' names groups of 'network_whitelist' "
+					"of the same file");
+	if (meant)
+		sbx_error_fix(&loader->mistake, "did you mean '%s'?", meant);
+	else if (all.len > 0)
+		sbx_error_fix(&loader->mistake, "write one of: %s", text_string(&all));
+	else
+		sbx_error_fix(&loader->mistake, "write 'network_whitelist: {%s: [HOST]}'",
+			      name->text);
+}
+
+void load_allowed_hosts(struct loader *loader, const struct tree_node *node)
+{
+	const struct tree_node *item = node->type == TREE_LIST ? node->first : node;
+
+	for (; item; item = item == node ? NULL : item->next)
+		if (item->type == TREE_STRING)
+			check_group(loader, item);
+}
+
+/* A group makes rules only if net.allowed_hosts names it; hosts in a plain list always do. */
 void load_whitelist(struct loader *loader, const struct tree_node *node)
 {
 	size_t len = loader->path.len;
@@ -499,6 +567,8 @@ void load_whitelist(struct loader *loader, const struct tree_node *node)
 		return;
 	}
 	for (const struct tree_node *group = node->first; group; group = group->next) {
+		if (!is_allowed_group(loader, group->key))
+			continue;
 		text_addf(&loader->path, ".%s", group->key);
 		add_hosts(loader, group);
 		text_truncate(&loader->path, len);

@@ -213,6 +213,7 @@ static const struct {
 	{ "defaults", load_defaults, false },
 	{ "fs.rules[]", load_fs_rule, true },
 	{ "net.rules[]", load_net_rule, true },
+	{ "net.allowed_hosts", load_allowed_hosts, false },
 	{ "exec.rules[]", load_exec_rule, true },
 	{ "extensions[]", load_extension, false },
 	{ "sandbox", load_manifest, false },

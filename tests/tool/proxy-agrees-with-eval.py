@@ -3,7 +3,7 @@
 
 Random policies and random requests: sbx-proxy connects to exactly the hosts and addresses that sbx-policy eval allows.
 Runs in a network namespace of its own, in which every address is one of this machine, so that a connection to any
-address arrives here. With --plant eval is asked about another port, and the comparison must find it.
+address arrives here. With --plant eval is asked about another host, and the comparison must find it.
 """
 import argparse
 import ipaddress
@@ -29,13 +29,21 @@ CIDRS = ["9.0.0.0/8", "9.1.1.0/24", "10.0.0.0/8", "127.0.0.0/8", "169.254.169.25
 HOSTS = ["a.test", "b.test", "'*.b.test'", "'*.test'", "'*'", "inner.test", "c.b.test", "[a.test, both.test]"]
 WAIT = 120
 
+# Executes a program with the listening socket of the first argument, as a service manager does.
+HAND_OVER = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
 
 def rule(rng, number):
     keys = []
     if rng.random() < 0.75:
         keys.append("host: " + rng.choice(HOSTS))
     if rng.random() < 0.4 or not keys:
-        keys.append("cidr: " + rng.choice(CIDRS))
+        keys.append(f"cidr: '{rng.choice(CIDRS)}'")
     if rng.random() < 0.5:
         keys.append("ports: " + rng.choice(["443", "80", "'80,443'", "8000-9000", "'1-65535'"]))
     action = rng.choice(["allow", "allow", "allow", "deny", "warn", "require_review"])
@@ -152,14 +160,13 @@ class Comparison:
         status = ask_proxy(host, port, is_connect)
         with open(log, encoding="utf-8") as file:
             n_asked = len(file.readlines()) - n_before
-        asked_port = port + 1 if self.plant else port
         try:
             ipaddress.ip_address(host)
             addresses = []
         except ValueError:
             addresses = zone.get(host.lower(), {})
             addresses = addresses.get("A", []) + addresses.get("AAAA", [])
-        base = {"op": "net.connect", "host": host, "port": asked_port, "proto": "tcp"}
+        base = {"op": "net.connect", "host": "planted.test" if self.plant else host, "port": port, "proto": "tcp"}
         answers = evaluate(policy, [base] + [dict(base, address=address) for address in addresses])
         by_address = answers[1:] or ([answers[0]] if not addresses and ":" in host or host[0].isdigit() else [])
         all_allowed = bool(by_address) and all(is_allowed(answer) for answer in by_address)
@@ -204,11 +211,9 @@ class Comparison:
         listener.bind(("127.0.0.1", PROXY_PORT))
         listener.listen(128)
         os.set_inheritable(listener.fileno(), True)
-        environment = dict(os.environ, LISTEN_FDS="1")
         # The socket listens already, so no request comes too early.
-        proxy = subprocess.Popen(["sh", "-c", 'fd=$1; shift; eval "exec 3<&$fd"; LISTEN_PID=$$ exec "$@"', "sh",
-                                  str(listener.fileno()), "sbx-proxy", "--policy", policy, "--dns",
-                                  f"127.0.0.1:{DNS_PORT}"], env=environment, close_fds=False)
+        proxy = subprocess.Popen([sys.executable, "-c", HAND_OVER, str(listener.fileno()), "sbx-proxy", "-q", "--policy", policy,
+                                  "--dns", f"127.0.0.1:{DNS_PORT}"], close_fds=False)
         listener.close()
         try:
             for _ in range(n_requests):

@@ -51,8 +51,13 @@ static void warns_of_an_empty_list(void)
 
 static void warns_of_a_group_of_hosts_without_any(void)
 {
-	expect_warnings("network_whitelist: {a: [a.example], b: []}\n", "W01 1:40");
-	expect_warnings("network_whitelist: {a: [a.example]}\n", "");
+	expect_warnings("network_whitelist: {a: [a.example], b: []}\n"
+			"net: {allowed_hosts: [a, b]}\n",
+			"W01 1:40");
+	expect_warnings("network_whitelist: {a: [a.example]}\nnet: {allowed_hosts: a}\n", "");
+	expect_warnings("network_whitelist: {a: [a.example], b: [b.example]}\n"
+			"net: {allowed_hosts: a}\n",
+			"W11 1:40");
 	expect_warnings("network_whitelist: []\n", "W23 1:1");
 }
 

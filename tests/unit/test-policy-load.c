@@ -280,7 +280,9 @@ static void every_host_of_the_whitelist_is_a_rule(void)
 				   "  ai: [API.example.com]\n"
 				   "  more:\n"
 				   "  - \"*.example.org:8443\"\n"
-				   "  - \"[2001:db8::1]:80\"\n";
+				   "  - \"[2001:db8::1]:80\"\n"
+				   "  unnamed: [other.example]\n"
+				   "net: {allowed_hosts: [ai, more]}\n";
 	_cleanup_policy_ struct policy *policy = load(text);
 	const struct rule *rules = policy->rules;
 
