@@ -5,9 +5,9 @@
  *
  * The kernel can check a path and the paths below it, and its answers are yes or no. A rule that
  * needs more is narrowed if that gives the command less: an allow that depends on a caller or a
- * token grants nothing, a deny that depends on one always applies. Patterns, 'warn' and
- * 'require_review' need the broker, which opens files in the supervisor, and hosts need sbx-proxy;
- * a policy that needs one of them is refused until they exist.
+ * token grants nothing, a deny that depends on one always applies. sbx-proxy decides about hosts.
+ * Patterns, 'warn' and 'require_review' about files need the broker, which opens files in the
+ * supervisor; a policy that needs it is refused until it exists.
  */
 
 #include "policy/enforcement.h"
@@ -350,6 +350,19 @@ static struct rule_enforcement loopback_enforcement(const struct policy *policy,
 	return ret;
 }
 
+/* The proxy decides about connections to other hosts; the loopback inside is open. */
+static struct rule_enforcement proxy_enforcement(const struct policy *policy,
+						 const struct rule *rule)
+{
+	struct rule_enforcement ret = begin(rule);
+
+	if (!(rule->match.operations & operation_set("net.connect")))
+		return loopback_enforcement(policy, rule);
+	if (!narrow_unseen(policy, rule, &ret) || rule->action == POLICY_DENY)
+		ret.layers |= ENFORCED_BY_PROXY;
+	return ret;
+}
+
 struct rule_enforcement rule_net_enforcement(const struct policy *policy, const struct rule *rule,
 					     enum net_mode mode)
 {
@@ -375,11 +388,7 @@ struct rule_enforcement rule_net_enforcement(const struct policy *policy, const 
 			narrow(&ret, PROBLEM_NO_NETWORK, NULL, rule->place);
 		return ret;
 	}
-	if (narrow_unseen(policy, rule, &ret))
-		return ret;
-	ret.layers |= ENFORCED_BY_PROXY;
-	set_problem(&ret, ENFORCEMENT_REFUSED, PROBLEM_IMPLIED_PROXY, NULL, rule->place);
-	return ret;
+	return proxy_enforcement(policy, rule);
 }
 
 struct rule_enforcement rule_enforcement(const struct policy *policy, const struct rule *rule)
@@ -443,18 +452,12 @@ struct rule_enforcement mode_enforcement(const struct policy *policy,
 
 	if (choice->mode == NET_NONE || choice->mode == NET_LOOPBACK || choice->mode == NET_HOST)
 		return ret;
-	if (choice->rule)
-		return rule_net_enforcement(policy, choice->rule, choice->mode);
-	ret = begin_default(CLASS_NET);
 	ret.layers = ENFORCED_BY_PROXY;
-	if (!setting) {
-		set_problem(&ret, ENFORCEMENT_REFUSED, PROBLEM_IMPLIED_PROXY, NULL, whole_file);
+	/* Only a setting chooses another mode. */
+	if (choice->mode == NET_PROXY || !setting)
 		return ret;
-	}
 	ret.subject = setting->path;
-	set_problem(&ret, ENFORCEMENT_REFUSED,
-		    choice->mode == NET_PROXY ? PROBLEM_PROXY : PROBLEM_NET_MODE, setting->text,
-		    setting->place);
+	set_problem(&ret, ENFORCEMENT_REFUSED, PROBLEM_NET_MODE, setting->text, setting->place);
 	return ret;
 }
 
@@ -508,8 +511,6 @@ struct rule_enforcement ports_enforcement(const struct policy *policy)
 /* ---- the texts ---- */
 
 #define THE_BROKER "the broker, which this release does not have"
-#define NEEDS_PROXY "the mode proxy needs sbx-proxy, which this release does not have"
-#define NO_NETWORK_FIX "write 'net: {mode: none}', or type --net none, to run without a network"
 
 static const struct {
 	const char *before; /* text before the detail; all of the text if there is none */
@@ -540,16 +541,9 @@ static const struct {
 				   "in the mode host the command can reach every address that the host can",
 				   "use the mode none, or remove the rule" },
 	[PROBLEM_LOOPBACK] = { " cannot be enforced on the loopback", NULL,
-			       "in the mode loopback the command connects to and listens on every "
-			       "address and port of its own loopback",
+			       "in the modes loopback and proxy the command connects to and listens "
+			       "on every address and port of its own loopback",
 			       "use the mode none, or remove the rule" },
-	[PROBLEM_IMPLIED_PROXY] = { " needs sbx-proxy", NULL,
-				    "without 'net.mode', network rules that allow imply the mode "
-				    "proxy, and this release has no sbx-proxy",
-				    NO_NETWORK_FIX },
-	[PROBLEM_PROXY] = { " is '", "'", NEEDS_PROXY,
-			    NO_NETWORK_FIX
-			    "; to use another proxy, pass its socket with --proxy-fd" },
 	[PROBLEM_NET_MODE] = { " is '", "'", "this release has none, loopback, proxy and host",
 			       "use the mode none" },
 	[PROBLEM_READER] = { " denies '", "'",

@@ -41,11 +41,9 @@ enum enforcement_problem {
 	PROBLEM_BEYOND_LOOPBACK, /* an allow of hosts outside the loopback */
 	PROBLEM_HOST_NETWORK,	 /* a rule that the host's network cannot enforce */
 	PROBLEM_LOOPBACK,	 /* a rule that the sandbox's own loopback cannot enforce */
-	PROBLEM_IMPLIED_PROXY,
-	PROBLEM_PROXY,
-	PROBLEM_NET_MODE, /* a mode that this version lacks */
-	PROBLEM_READER,	  /* a denial of /proc/self, which means another process to sbx */
-	PROBLEM_NAME,	  /* a denial of fs.exists alone */
+	PROBLEM_NET_MODE,	 /* a mode that this version lacks */
+	PROBLEM_READER,		 /* a denial of /proc/self, which means another process to sbx */
+	PROBLEM_NAME,		 /* a denial of fs.exists alone */
 	PROBLEM_HOSTNAME,
 	PROBLEM_PORTS,
 	PROBLEM_PORT_TWICE,
