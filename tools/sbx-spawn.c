@@ -241,16 +241,6 @@ static void on_stopping(void *userdata)
 	(void)spawn_set_state(userdata, SANDBOX_STOPPING, NULL);
 }
 
-static int on_listening(void *userdata, const int *fds, size_t n_fds, struct sbx_error *err)
-{
-	struct spawn_run *run = userdata;
-	int r = fd_send(run->values->proxy_fd, "LISTENERS", 9, fds, n_fds);
-
-	if (r < 0)
-		(void)sbx_error_what(err, r, "cannot hand the listeners to the proxy");
-	return r;
-}
-
 static int run_plan(struct spawn_run *run, struct sbx_error *err)
 {
 	char modules[256];
@@ -260,7 +250,8 @@ static int run_plan(struct spawn_run *run, struct sbx_error *err)
 					   .stopping = on_stopping,
 					   .unmapped = on_unmapped,
 					   .of_system = on_of_system,
-					   .listening = on_listening,
+					   .listening = spawn_hand_listeners,
+					   .going = spawn_await_proxy,
 					   .is_paused = spawn_is_paused,
 					   .entering = spawn_record_entering,
 					   .left = spawn_record_left,
@@ -306,6 +297,7 @@ static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 	r = run_plan(run, err);
 	if (r == 0)
 		rest = err;
+	spawn_end_proxy(run);
 	spawn_find_repositories(run);
 	spawn_say_repositories(run);
 	/* Without --out the CLEANUP state would last microseconds; do not write it. */
@@ -322,6 +314,7 @@ static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 		return run->result.reason == SPAWN_REASON_EXEC ? run->result.status : r;
 	if (last < 0)
 		return last == -ETIME ? SPAWN_TIME_LIMIT : last;
+	spawn_say_denials(run);
 	spawn_say_hint(run);
 	spawn_explain_end(run, err);
 	return run->result.status;
@@ -366,6 +359,8 @@ static int register_run(struct spawn_run *run, struct sbx_error *err)
 	if (r == 0)
 		r = spawn_take_fds(run->tool->values, err);
 	if (r == 0)
+		r = spawn_open_proxy(run, err);
+	if (r == 0)
 		r = spawn_open_records(run, err);
 	if (r == 0)
 		r = spawn_open_report(run, err);
@@ -402,6 +397,7 @@ static int check_line(const struct spawn_run *run, int n_operands, struct sbx_er
 
 static void run_deinit(struct spawn_run *run)
 {
+	spawn_close_proxy(run);
 	plan_free_ptr(&run->plan);
 	policy_free_ptr(&run->policy);
 	recorder_deinit(&run->recorder);
@@ -430,6 +426,7 @@ static int spawn(void *context, int n_operands, char *operands[], struct sbx_err
 		.report_directory = -EBADF,
 		.report = -EBADF,
 		.changes = { .parent = -EBADF },
+		.proxy = SPAWN_PROXY_INIT,
 	};
 	int r;
 

@@ -172,8 +172,7 @@ static void add_report(struct text *out, const struct spawn_run *run)
 	add_usage(&json, &run->result.usage);
 	add_plan(&json, run->plan);
 	add_left_out(&json, &run->changes.archived);
-	json_add_name(&json, "denials");
-	json_add_null(&json);
+	spawn_add_denials(&json, run);
 	json_end_object(&json);
 	text_add_char(out, '\n');
 }

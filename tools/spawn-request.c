@@ -381,7 +381,6 @@ int spawn_read_request(struct spawn_run *run, int n_operands, char *operands[],
 		.ptrace = values->ptrace,
 		.devices = values->device.items,
 		.n_devices = values->device.n_items,
-		.has_listener_socket = values->proxy_fd >= 0,
 	};
 	r = read_command(run, n_operands, operands, err);
 	for (size_t i = 0; r == 0 && i < N_ELEMENTS(parts); i++)

@@ -17,6 +17,7 @@
  *   spawn-end.c        messages at the end
  *   spawn-changes.c    --out
  *   spawn-hand-over.c  starts that need a module
+ *   spawn-proxy.c      the proxy of the network mode proxy
  */
 
 #include <stdbool.h>
@@ -38,6 +39,7 @@
 #include "registry/registry.h"
 #include "spawn/spawn.h"
 
+struct handover_summary;
 struct policy;
 struct sbx_error;
 struct tool_run;
@@ -85,6 +87,30 @@ struct changes {
 	struct output_result archived;
 };
 
+/* Where the proxy of the sandbox is. */
+enum spawn_proxy_place {
+	SPAWN_PROXY_NONE,
+	SPAWN_PROXY_FD,
+	SPAWN_PROXY_SERVICE,
+	SPAWN_PROXY_OWN,
+};
+
+struct spawn_proxy {
+	enum spawn_proxy_place place;
+	int socket;   /* with the protocol of registry/handover.h, or -EBADF */
+	pid_t pid;    /* SPAWN_PROXY_OWN: a child; 0: it was reaped */
+	int artefact; /* the policy, until it is handed over */
+	const char *digest;
+	bool is_asked;				/* it has got the listeners */
+	bool is_accepted;			/* and has taken them */
+	bool is_lost;				/* it gave no summary at the end */
+	const struct handover_summary *summary; /* or NULL */
+};
+#define SPAWN_PROXY_INIT                                                                           \
+	{                                                                                          \
+		.socket = -EBADF, .artefact = -EBADF                                               \
+	}
+
 /* One run. Its pointers refer to its arena or to the command line. */
 struct spawn_run {
 	struct tool_run *tool;
@@ -100,6 +126,7 @@ struct spawn_run {
 	const struct sock_fprog *filter;
 	bool filter_notifies;
 	struct changes changes;
+	struct spawn_proxy proxy;
 	int report_directory; /* directory of the report */
 	int report;	      /* a FIFO or a device, or -EBADF: a file in the directory */
 	struct recorder recorder;
@@ -208,6 +235,23 @@ void spawn_write_report(const struct spawn_run *run);
 /* The members that records and reports share. */
 struct json_writer;
 void spawn_add_result(struct json_writer *json, const struct spawn_run *run);
+
+/* spawn-proxy.c */
+bool spawn_uses_proxy(const struct spawn_run *run);
+/* Connects to the proxy or starts it, in the network mode proxy. */
+int spawn_open_proxy(struct spawn_run *run, struct sbx_error *err);
+/* Hooks: hands it the listeners; waits until it has taken them. */
+int spawn_hand_listeners(void *userdata, const int *fds, size_t n_fds, struct sbx_error *err);
+int spawn_await_proxy(void *userdata, struct sbx_error *err);
+/* Tells it the end of the sandbox and takes the summary. */
+void spawn_end_proxy(struct spawn_run *run);
+void spawn_close_proxy(struct spawn_run *run);
+void spawn_say_denials(const struct spawn_run *run);
+/* "fd", "service", "own", or NULL */
+const char *spawn_proxy_place(const struct spawn_run *run);
+uint16_t spawn_proxy_port(const struct spawn_run *run);
+/* The members of a report about the network and what was denied. */
+void spawn_add_denials(struct json_writer *json, const struct spawn_run *run);
 
 #define SPAWN_TOOL "sbx-spawn"
 /* The path of NAME with @suffix: in a build it is in lib/DIRECTORY, else where modules are

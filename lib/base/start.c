@@ -33,7 +33,14 @@ static int set_actions(posix_spawn_file_actions_t *actions, const struct start *
 	r = -posix_spawn_file_actions_adddup2(actions, start->stdout_fd, STDOUT_FILENO);
 	if (r < 0)
 		return r;
-	r = -posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
+	for (size_t i = 0; i < start->n_fds; i++) {
+		r = -posix_spawn_file_actions_adddup2(actions, start->fds[i],
+						      STDERR_FILENO + 1 + (int)i);
+		if (r < 0)
+			return r;
+	}
+	r = -posix_spawn_file_actions_addclosefrom_np(actions,
+						      STDERR_FILENO + 1 + (int)start->n_fds);
 	if (r < 0 || !start->directory)
 		return r;
 	return -posix_spawn_file_actions_addchdir_np(actions, start->directory);

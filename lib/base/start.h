@@ -3,11 +3,12 @@
 
 /*
  * Starts a helper program: in its own process group, with no signal blocked or ignored, and with
- * three fds
+ * only the fds that it needs
  *
  * It inherits stderr. posix_spawn() does not copy the memory of the caller.
  */
 
+#include <stddef.h>
 #include <sys/types.h>
 
 struct start {
@@ -16,6 +17,10 @@ struct start {
 	const char *directory;		/* working directory; NULL: the caller's */
 	int stdin_fd;
 	int stdout_fd;
+	/* More fds, which become 3, 4 and so on. No fd of this struct may be one of these numbers.
+	 */
+	const int *fds;
+	size_t n_fds;
 };
 
 int start_program(const struct start *start, pid_t *ret);

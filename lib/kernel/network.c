@@ -36,28 +36,58 @@ int network_loopback(struct kernel *kernel, const struct step *step, size_t numb
 	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
 }
 
-int network_listen(struct kernel *kernel, const struct step *step, size_t number)
+/* Non-blocking: if a client disconnects between poll() and accept(), the supervisor must not
+ * block. */
+static int listen_on(const struct sockaddr *address, socklen_t size, int *ret_fd)
 {
-	struct sockaddr_in address = {
+	_cleanup_close_ int fd =
+		socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 || bind(fd, address, size) < 0 || listen(fd, SOMAXCONN) < 0)
+		return -errno;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+static int listen_on_ipv6(uint16_t port, int *ret_fd)
+{
+	const struct sockaddr_in6 address = {
+		.sin6_family = AF_INET6,
+		.sin6_port = htons(port),
+		.sin6_addr = IN6ADDR_LOOPBACK_INIT,
+	};
+
+	return listen_on((const struct sockaddr *)&address, sizeof(address), ret_fd);
+}
+
+static int listen_on_ipv4(uint16_t port, int *ret_fd)
+{
+	const struct sockaddr_in address = {
 		.sin_family = AF_INET,
-		.sin_port = htons(step->listen.port),
+		.sin_port = htons(port),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
-	_cleanup_close_ int fd = -EBADF;
+
+	return listen_on((const struct sockaddr *)&address, sizeof(address), ret_fd);
+}
+
+int network_listen(struct kernel *kernel, const struct step *step, size_t number)
+{
+	bool is_ipv6 = step->listen.address && strcmp(step->listen.address, LISTEN_IPV6) == 0;
+	int fd = -EBADF, r;
 
 	/* For port 0 the kernel would choose a port. */
 	if (step->listen.port == 0)
 		return -EINVAL;
 	if (kernel->n_listeners == KERNEL_LISTENERS_MAX)
 		return -ENOBUFS;
-	/* Non-blocking: if a client disconnects between poll() and accept(), the supervisor must
-	 * not block. */
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    listen(fd, SOMAXCONN) < 0)
-		return -errno;
-	kernel->listeners[kernel->n_listeners++] = take_fd(&fd);
-	return 0;
+	r = is_ipv6 ? listen_on_ipv6(step->listen.port, &fd)
+		    : listen_on_ipv4(step->listen.port, &fd);
+	/* No IPv6 in the kernel, or not in new namespaces: then no program inside can connect to
+	 * ::1 either. */
+	if (is_ipv6 && (r == -EAFNOSUPPORT || r == -EADDRNOTAVAIL))
+		return 0;
+	if (r == 0)
+		kernel->listeners[kernel->n_listeners++] = fd;
+	return r;
 }

@@ -4,8 +4,9 @@
  * The network and the system call filter
  *
  * A new network namespace denies everything; single ports can be let through, each by a listener
- * that is created inside and passed to the supervisor. On the loopback inside everything is open,
- * and the host's network denies nothing, so a policy that denies any of that is refused.
+ * that is created inside and passed to the supervisor, or to a proxy, which decides by the policy's
+ * rules. On the loopback inside everything is open, and the host's network denies nothing, so a
+ * policy that denies any of that is refused.
  *
  * The filter consists of a profile, its variant, and the policy's own denials.
  */
@@ -21,6 +22,9 @@
 
 /* ---- network modes: none, loopback, host, or a proxy's listeners inside ---- */
 
+static const char *const proxy_addresses[] = { LISTEN_IPV4, LISTEN_IPV6 };
+#define N_PROXY_LISTENERS N_ELEMENTS(proxy_addresses)
+
 static bool is_using_inet(const struct planner *planner)
 {
 	return planner->chosen.net_mode != NET_NONE || planner->ports.n_rows > 0;
@@ -28,8 +32,8 @@ static bool is_using_inet(const struct planner *planner)
 
 bool is_limiting_ports(const struct planner *planner)
 {
-	return planner->chosen.net_mode != NET_HOST && planner->chosen.net_mode != NET_LOOPBACK &&
-	       (planner->plan->layers & LAYER_LANDLOCK) && planner->host->landlock_abi >= 4;
+	return planner->chosen.net_mode == NET_NONE && (planner->plan->layers & LAYER_LANDLOCK) &&
+	       planner->host->landlock_abi >= 4;
 }
 
 uint16_t planner_proxy_port(const struct planner *planner)
@@ -81,7 +85,7 @@ static int check_ports(struct planner *planner)
 {
 	const struct request_port *ports = planner->ports.rows;
 	uint16_t proxy_port = planner_proxy_port(planner);
-	size_t n_listeners = planner->chosen.net_mode == NET_PROXY;
+	size_t n_listeners = planner->chosen.net_mode == NET_PROXY ? N_PROXY_LISTENERS : 0;
 
 	for (size_t i = 0; i < planner->ports.n_rows; i++) {
 		n_listeners += !ports[i].bind;
@@ -161,20 +165,6 @@ static int refuse_choice(struct planner *planner)
 	return enforcement_refuse(planner->policy, &enforcement, planner->err);
 }
 
-static int check_proxy_mode(struct planner *planner)
-{
-	int r;
-
-	if (planner->request->has_listener_socket)
-		return 0;
-	r = refuse_choice(planner);
-	if (r < 0)
-		return r;
-	return planner_refuse(planner, -EOPNOTSUPP, "no proxy is connected",
-			      "the network mode is proxy, and --proxy-fd is missing",
-			      "pass a Unix socket with --proxy-fd N, or use --net none");
-}
-
 static int refuse_mode(struct planner *planner)
 {
 	int r = refuse_choice(planner);
@@ -243,12 +233,11 @@ int choose_network(struct planner *planner)
 		r = check_host_mode(planner);
 	else
 		read_ports(planner);
-	if (planner->chosen.net_mode == NET_PROXY)
-		r = check_proxy_mode(planner);
 	if (r == 0 && planner->chosen.net_mode != NET_HOST)
 		r = check_policys_ports(planner);
-	if (r == 0 && planner->chosen.net_mode == NET_LOOPBACK)
-		r = check_rules(planner, NET_LOOPBACK);
+	if (r == 0 &&
+	    (planner->chosen.net_mode == NET_LOOPBACK || planner->chosen.net_mode == NET_PROXY))
+		r = check_rules(planner, planner->chosen.net_mode);
 	if (planner->chosen.net_mode == NET_NONE || planner->chosen.net_mode == NET_LOOPBACK)
 		note_unused_rules(planner, planner->chosen.net_mode);
 	if (r == 0)
@@ -293,11 +282,12 @@ static void add_inward(struct planner *planner, uint16_t port)
 	plan->inward = ports;
 }
 
-static void add_listener(struct planner *planner, uint16_t port, const char *what)
+static void add_listener(struct planner *planner, const char *address, uint16_t port,
+			 const char *what)
 {
 	struct step *step = planner_add_step(planner, STEP_LISTEN, origin_built_in);
 
-	step->listen = (struct step_listen){ .port = port, .purpose = what };
+	step->listen = (struct step_listen){ .address = address, .port = port, .purpose = what };
 }
 
 void add_network(struct planner *planner)
@@ -307,13 +297,13 @@ void add_network(struct planner *planner)
 	if (!is_using_inet(planner) || planner->chosen.net_mode == NET_HOST)
 		return;
 	planner_add_step(planner, STEP_LOOPBACK, origin_built_in);
-	if (planner->chosen.net_mode == NET_PROXY)
-		add_listener(planner, planner_proxy_port(planner), "proxy");
+	for (size_t i = 0; planner->chosen.net_mode == NET_PROXY && i < N_PROXY_LISTENERS; i++)
+		add_listener(planner, proxy_addresses[i], planner_proxy_port(planner), "proxy");
 	for (size_t i = 0; i < planner->ports.n_rows; i++) {
 		if (ports[i].bind)
 			add_inward(planner, ports[i].port);
 		else
-			add_listener(planner, ports[i].port, "connect");
+			add_listener(planner, LISTEN_IPV4, ports[i].port, "connect");
 	}
 }
 

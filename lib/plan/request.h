@@ -111,7 +111,6 @@ struct spawn_request {
 	size_t n_devices;
 	const int *fds; /* that the command inherits, besides 0 to 2 */
 	size_t n_fds;
-	uint16_t proxy_port;	  /* port inside, for net mode proxy; 0: 8080 */
-	bool has_listener_socket; /* a proxy takes the listeners of net mode proxy */
+	uint16_t proxy_port; /* port inside, for net mode proxy; 0: 8080 */
 	struct request_limit limits[N_LIMITS];
 };

@@ -202,7 +202,7 @@ static const struct step_row rows[N_STEP_KINDS] = {
 			    .failing = "cannot set the loopback up" },
 	[STEP_LISTEN] = { "listen", STAGE_BUILD, LAYER_NET,
 			  .failing = "cannot listen inside for '{purpose}'",
-			  .fields = FIELDS(NUMBER(listen, port, " 127.0.0.1:"),
+			  .fields = FIELDS(STRING(listen, address, " "), NUMBER(listen, port, ":"),
 					   STRING(listen, purpose, " for ")) },
 	[STEP_RLIMIT] = { "rlimit", STAGE_CONFINE, 0, .failing = "cannot set the limit '{name}'",
 			  .fields =

@@ -223,7 +223,11 @@ struct step_hostname {
 	const char *name;
 };
 
+#define LISTEN_IPV4 "127.0.0.1"
+#define LISTEN_IPV6 "[::1]"
+
 struct step_listen {
+	const char *address; /* LISTEN_IPV6: left out where the kernel has no IPv6 */
 	uint16_t port;
 	const char *purpose; /* "connect" (forwarded to the same port of the host) or "proxy" */
 };

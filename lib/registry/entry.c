@@ -194,13 +194,51 @@ static int read_argv(const struct tree_node *node, struct arena *arena, struct s
 	return r;
 }
 
+static void add_network(struct json_writer *json, const struct sandbox_entry *entry, const void *at)
+{
+	const struct sandbox_network *network = at;
+
+	if (!network->mode) {
+		json_add_null(json);
+		return;
+	}
+	json_add_object(json);
+	json_member_string(json, "mode", network->mode);
+	if (network->proxy) {
+		json_member_string(json, "proxy", network->proxy);
+		json_member_u64(json, "port", network->port);
+	}
+	json_end_object(json);
+}
+
+static int read_network(const struct tree_node *node, struct arena *arena,
+			struct sandbox_entry *entry, void *at)
+{
+	struct sandbox_network *network = at;
+	uint64_t port = 0;
+	int r = node->type == TREE_MAP ? 0 : -EBADMSG;
+
+	for (const struct tree_node *member = node->first; member && r == 0;
+	     member = member->next) {
+		if (strcmp(member->key, "mode") == 0)
+			r = read_string(member, arena, &network->mode);
+		else if (strcmp(member->key, "proxy") == 0)
+			r = read_string(member, arena, &network->proxy);
+		else if (strcmp(member->key, "port") == 0)
+			r = read_number(member, UINT16_MAX, &port);
+	}
+	network->port = (uint16_t)port;
+	return r;
+}
+
 static const struct member_kind text_kind = { add_text, read_text },
 				state_kind = { add_state, read_state },
 				pid_kind = { add_pid, read_pid }, uid_kind = { add_uid, read_uid },
 				u64_kind = { add_u64, read_u64 },
 				bool_kind = { add_bool, read_bool },
 				status_kind = { add_status, read_status },
-				argv_kind = { add_argv, read_argv };
+				argv_kind = { add_argv, read_argv },
+				network_kind = { add_network, read_network };
 
 #define MEMBER(name, kind)                                                                         \
 	{                                                                                          \
@@ -212,29 +250,18 @@ static const struct member {
 	const struct member_kind *kind;
 	size_t offset;
 } members[] = {
-	MEMBER(id, text_kind),
-	MEMBER(state, state_kind),
-	MEMBER(supervisor, pid_kind),
-	MEMBER(supervisor_start, u64_kind),
-	MEMBER(init, pid_kind),
-	MEMBER(init_start, u64_kind),
-	MEMBER(cgroup, text_kind),
-	MEMBER(unit, text_kind),
-	MEMBER(argv, argv_kind),
-	MEMBER(cwd, text_kind),
-	MEMBER(policy, text_kind),
-	MEMBER(policy_digest, text_kind),
-	MEMBER(policy_rules, u64_kind),
-	MEMBER(audit, text_kind),
-	MEMBER(template, text_kind),
-	MEMBER(tier, text_kind),
-	MEMBER(out_directory, text_kind),
-	MEMBER(out_work, text_kind),
-	MEMBER(out_layer, text_kind),
-	MEMBER(uid, uid_kind),
-	MEMBER(created_usec, u64_kind),
-	MEMBER(may_exec, bool_kind),
-	MEMBER(status, status_kind),
+	MEMBER(id, text_kind),		MEMBER(state, state_kind),
+	MEMBER(supervisor, pid_kind),	MEMBER(supervisor_start, u64_kind),
+	MEMBER(init, pid_kind),		MEMBER(init_start, u64_kind),
+	MEMBER(cgroup, text_kind),	MEMBER(unit, text_kind),
+	MEMBER(argv, argv_kind),	MEMBER(cwd, text_kind),
+	MEMBER(policy, text_kind),	MEMBER(policy_digest, text_kind),
+	MEMBER(policy_rules, u64_kind), MEMBER(audit, text_kind),
+	MEMBER(template, text_kind),	MEMBER(tier, text_kind),
+	MEMBER(network, network_kind),	MEMBER(out_directory, text_kind),
+	MEMBER(out_work, text_kind),	MEMBER(out_layer, text_kind),
+	MEMBER(uid, uid_kind),		MEMBER(created_usec, u64_kind),
+	MEMBER(may_exec, bool_kind),	MEMBER(status, status_kind),
 	MEMBER(reason, text_kind),
 };
 

@@ -50,6 +50,12 @@ const char *sandbox_state_name(enum sandbox_state state); /* "RUNNING" */
 /* Is this transition part of the life cycle? */
 bool sandbox_state_may_follow(enum sandbox_state from, enum sandbox_state to);
 
+struct sandbox_network {
+	const char *mode;  /* of the network: "none", "loopback", "host", "proxy" */
+	const char *proxy; /* where it is: "service", "own" or "fd"; NULL: there is none */
+	uint16_t port;	   /* on which it listens inside; 0: there is none */
+};
+
 /* The contents of state.json. Unknown texts are NULL, unknown numbers 0. */
 struct sandbox_entry {
 	const char *id;
@@ -68,6 +74,7 @@ struct sandbox_entry {
 	const char *audit;     /* where its records go: "service", "spool" or "fd" */
 	const char *template;
 	const char *tier;
+	struct sandbox_network network;
 	const char *out_directory; /* as --out was typed */
 	const char
 		*out_work; /* absolute; work directory of --out during the run: ".N.sbx-work-X" */

@@ -9,6 +9,8 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <string.h>
+#include <sys/socket.h>
 
 #include <sbx/error.h>
 
@@ -54,6 +56,13 @@ static void lost_visit(void *userdata)
 	limits_kill(spawn);
 }
 
+static int ask_to_go(const struct spawn *spawn)
+{
+	const struct spawn_hooks *hooks = spawn->options->hooks;
+
+	return hooks && hooks->going ? hooks->going(hooks->userdata, spawn->err) : 0;
+}
+
 int inside_maybe_go(struct spawn *spawn)
 {
 	const struct message go = { .kind = MESSAGE_GO };
@@ -70,8 +79,12 @@ int inside_maybe_go(struct spawn *spawn)
 			      spawn->options->hooks);
 	spawn->door.lost = lost_visit;
 	spawn->door.userdata = spawn;
-	if (r == 0)
-		r = message_send(spawn->inside.source.fd, &go, NULL, 0);
+	if (r < 0)
+		return fail(spawn, r, "cannot listen for 'sbx-ctl exec'");
+	r = ask_to_go(spawn);
+	if (r < 0)
+		return r;
+	r = message_send(spawn->inside.source.fd, &go, NULL, 0);
 	/* PID 1 has ended: its messages are read when its pidfd is handled. */
 	if (r == -EPIPE || r == -ECONNRESET)
 		return 0;
@@ -103,6 +116,19 @@ static int pass_to_proxy(struct spawn *spawn, const int *fds, size_t n_fds)
 	return hooks->listening(hooks->userdata, fds, n_fds, spawn->err);
 }
 
+/* Where the kernel has no IPv6, the listener at ::1 is left out: the next fd is that of the next
+ * step. */
+static bool is_left_out(const struct step *step, const int *fds, size_t n, size_t n_fds)
+{
+	int domain = AF_UNSPEC;
+	socklen_t size = sizeof(domain);
+
+	if (!step->listen.address || strcmp(step->listen.address, LISTEN_IPV6) != 0)
+		return false;
+	return n == n_fds || getsockopt(fds[n], SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0 ||
+	       domain != AF_INET6;
+}
+
 /* In the order of the plan's steps. */
 static int take_listeners(struct spawn *spawn, int *fds, size_t n_fds)
 {
@@ -113,7 +139,7 @@ static int take_listeners(struct spawn *spawn, int *fds, size_t n_fds)
 	for (size_t i = 0; r == 0 && i < spawn->plan->n_steps; i++) {
 		const struct step *step = &spawn->plan->steps[i];
 
-		if (step->kind != STEP_LISTEN)
+		if (step->kind != STEP_LISTEN || is_left_out(step, fds, n, n_fds))
 			continue;
 		if (n == n_fds)
 			return -EBADMSG;

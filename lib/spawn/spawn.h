@@ -78,14 +78,16 @@ struct spawn_hooks {
 	/* The sandbox is ending: it was asked to stop, or its output is not read yet. Nothing is
 	 * removed yet. */
 	void (*stopping)(void *userdata);
-	/* The caller's listeners of net mode proxy: takes none of the fds. */
 	/* Is it paused by 'sbx-ctl pause'? Called at SIGURG, and before the time limit ends it. */
 	bool (*is_paused)(void *userdata);
 	/* sbx-ctl exec wants to run @argv inside: a negative errno refuses it. left() gets the
 	 * status, or -1 if there is none. */
 	int (*entering)(void *userdata, char *const *argv);
 	void (*left)(void *userdata, char *const *argv, int status);
+	/* The caller's listeners of net mode proxy: takes none of the fds. */
 	int (*listening)(void *userdata, const int *fds, size_t n_fds, struct sbx_error *err);
+	/* The sandbox is complete and waits; a negative errno ends it before the command runs. */
+	int (*going)(void *userdata, struct sbx_error *err);
 	void *userdata;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are a packet of the hand-over, from either side. What is read is written and read again
- * as the same text. A failed check is an abort.
+ * The bytes are a packet of the hand-over, from either side. Its meaning is
+ * written and read again as the same text. A failed check is an abort.
  */
 
 #include "registry/handover.h"

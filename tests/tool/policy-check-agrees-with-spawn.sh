@@ -38,6 +38,7 @@ the_hosts_network_as_a_whole	0	net: {mode: host}|capabilities:| - $system| - {na
 the_hosts_network_with_a_rule	4	net: {mode: host}|capabilities:| - $system| - {name: r, match: {op: net.connect, cidr: 10.0.0.0/8}, action: deny}
 the_hosts_network_with_a_rule_for_a_caller	4	net: {mode: host}|capabilities:| - $system| - {name: r, match: {op: '*', caller: me}, action: allow}
 the_mode_proxy	0	capabilities:| - $system|net: {mode: proxy}
+a_denied_port_of_the_loopback_with_a_proxy	3	capabilities:| - $system| - {name: r, match: {op: net.bind, ports: 80}, action: deny}|net: {mode: proxy}
 the_mode_veth	1	net: {mode: veth}|capabilities:| - $system
 the_mode_transparent	1	net: {mode: transparent}|capabilities:| - $system
 a_template_with_a_proxy	0	isolation: {template: ai-provider}|capabilities:| - $system

@@ -57,8 +57,6 @@ for who in $starters; do
 	check "a_port_inside_that_is_named_answers_by_$who" out_is 'hello from here'
 	kill "$sandbox"
 	wait "$sandbox"
-	run spawn --net proxy -- true
-	check "a_proxy_that_is_not_there_is_an_error_by_$who" has_status 125
 	run spawn --connect 0 -- true
 	check "port_0_is_refused_by_$who" has_status 125
 done

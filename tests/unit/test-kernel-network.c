@@ -147,6 +147,41 @@ static void a_listener_that_is_handed_out_still_accepts_what_is_inside(void)
 	expect_eq(in_child(accept_outside), 0);
 }
 
+static int listen_at_ipv6(struct kernel *kernel)
+{
+	const struct step step = { .kind = STEP_LISTEN,
+				   .listen = { .address = LISTEN_IPV6, .port = PORT } };
+
+	return network_listen(kernel, &step, 0);
+}
+
+static int listen_at_both(void)
+{
+	struct sockaddr_in6 bound = { .sin6_family = AF_UNSPEC };
+	struct kernel kernel = KERNEL_INIT;
+	socklen_t size = sizeof(bound);
+
+	check(enter(&kernel) == 0);
+	/* Before the loopback is up there is no ::1, as on a kernel without IPv6. */
+	check(listen_at_ipv6(&kernel) == 0 && kernel.n_listeners == 0);
+	check(network_loopback(&kernel, &nothing, 0) == 0);
+	check(listen_at(&kernel, PORT) == 0);
+	check(listen_at_ipv6(&kernel) == 0);
+	if (kernel.n_listeners == 1)
+		return 0;
+	check(getsockname(kernel.listeners[1], (struct sockaddr *)&bound, &size) == 0);
+	check(bound.sin6_family == AF_INET6 && ntohs(bound.sin6_port) == PORT);
+	check(IN6_IS_ADDR_LOOPBACK(&bound.sin6_addr));
+	check(listen_at_ipv6(&kernel) == -EADDRINUSE);
+	return 0;
+}
+
+static void listens_at_both_loopbacks_where_there_is_ipv6(void)
+{
+	NEEDS_USERNS();
+	expect_eq(in_child(listen_at_both), 0);
+}
+
 static int listen_wrongly(void)
 {
 	struct kernel kernel = KERNEL_INIT;
@@ -188,6 +223,7 @@ static const struct test tests[] = {
 	TEST(gives_the_sandbox_a_host_name),
 	TEST(brings_the_loopback_device_up),
 	TEST(listens_in_the_namespace),
+	TEST(listens_at_both_loopbacks_where_there_is_ipv6),
 	TEST(a_listener_that_is_handed_out_still_accepts_what_is_inside),
 	TEST(refuses_ports_that_are_none_or_taken_or_too_many),
 	TEST(an_ordinary_user_changes_nothing_of_the_host),

@@ -122,6 +122,15 @@ static void the_plan_of_a_writable_home(void)
 	check(&planning, "home");
 }
 
+static void the_plan_of_the_mode_proxy(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.request.net_mode = "proxy";
+	check(&planning, "proxy");
+}
+
 static void the_plan_of_python(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -245,6 +254,7 @@ static void the_plan_of_the_reduced_tier(void)
 static const struct test tests[] = {
 	TEST(the_plan_without_a_policy),
 	TEST(the_plan_of_a_writable_home),
+	TEST(the_plan_of_the_mode_proxy),
 	TEST(the_plan_of_python),
 	TEST(the_plan_of_code_executor_in_a_cgroup),
 	TEST(the_plan_of_strict),

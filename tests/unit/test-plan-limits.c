@@ -60,7 +60,6 @@ static void the_templates_have_their_numbers(void)
 
 		planning_open(&planning);
 		planning.request.template = cases[i].name;
-		planning.request.has_listener_socket = true;
 		expect_plan(&planning);
 		expect_str(planning.plan->template, cases[i].name);
 		expect_str(planning.plan->net_mode, cases[i].net_mode);

@@ -23,7 +23,8 @@ static const struct step *find_port(const struct planning *planning, enum step_k
 	for (size_t i = 0; planning->plan && i < planning->plan->n_steps; i++) {
 		const struct step *step = &planning->plan->steps[i];
 
-		if (step->kind == kind && step_field_number(step, step_row(kind)->fields) == port)
+		if (step->kind == kind &&
+		    port == (kind == STEP_LISTEN ? step->listen.port : step->landlock_port.port))
 			return step;
 	}
 	return NULL;
@@ -173,7 +174,6 @@ static void a_proxy_listens_on_the_port_that_is_asked_for(void)
 	planning_open(&planning);
 	planning.request.net_mode = "proxy";
 	planning.request.proxy_port = 3128;
-	planning.request.has_listener_socket = true;
 	expect_plan(&planning);
 	expect_str(find_port(&planning, STEP_LISTEN, 3128)->listen.purpose, "proxy");
 	expect(!find_port(&planning, STEP_LISTEN, 8080));
@@ -184,19 +184,31 @@ static void a_proxy_listens_on_the_port_that_is_asked_for(void)
 	expect(says(&planning, "loopback ports", "the proxy listens on port 3128", "--proxy-port"));
 }
 
-static void a_proxy_gets_a_listener_and_the_command_its_address(void)
+static unsigned count_listeners(const struct planning *planning, const char *address)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < planning->plan->n_steps; i++)
+		n += planning->plan->steps[i].kind == STEP_LISTEN &&
+		     strcmp(planning->plan->steps[i].listen.address, address) == 0;
+	return n;
+}
+
+static void a_proxy_gets_two_listeners_and_the_command_its_address(void)
 {
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
 	planning.request.net_mode = "proxy";
-	planning.request.has_listener_socket = true;
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_LOOPBACK, NULL));
 	expect_str(find_port(&planning, STEP_LISTEN, 8080)->listen.purpose, "proxy");
-	expect_eq(find_port(&planning, STEP_LANDLOCK_PORT, 8080)->landlock_port.rights, 2);
+	expect_eq(count_listeners(&planning, LISTEN_IPV4), 1);
+	expect_eq(count_listeners(&planning, LISTEN_IPV6), 1);
+	/* The loopback inside is open, as in the mode loopback. */
+	expect(!find_port(&planning, STEP_LANDLOCK_PORT, 8080));
 	expect_eq(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.variants,
-		  FILTER_INET | FILTER_PORTS | FILTER_LOOPBACK);
+		  FILTER_INET | FILTER_LOOPBACK);
 	expect(has_variable(&planning, "HTTPS_PROXY=http://127.0.0.1:8080"));
 	expect(has_variable(&planning, "no_proxy=localhost,127.0.0.1,::1"));
 	expect(has_variable(&planning,
@@ -205,19 +217,33 @@ static void a_proxy_gets_a_listener_and_the_command_its_address(void)
 	expect(planning.plan->layers & LAYER_NET);
 }
 
-static void refuses_mode_proxy_without_a_proxy_fd(void)
+/* Where the mode comes from makes no difference. */
+static void the_mode_proxy_needs_neither_a_policy_nor_a_rule(void)
+{
+	static const char *const policies[] = { "net: {mode: proxy}\nversion: 1\n",
+						"isolation: {template: ai-provider}\n",
+						"version: 1\ndefaults: {net: allow}\n" };
+
+	for (size_t i = 0; i < N_ELEMENTS(policies); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		planning_load(&planning, policies[i]);
+		expect_plan(&planning);
+		expect_str(planning.plan->net_mode, "proxy");
+	}
+}
+
+static void refuses_to_deny_the_loopback_inside_to_a_proxys_sandbox(void)
 {
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	planning_load(&planning, "net: {mode: proxy}\nversion: 1\n");
+	planning_load(&planning, "net: {mode: proxy}\ncapabilities:\n"
+				 "- {name: r, match: {syscall: net.bind}, action: deny}\n");
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "p.yaml:1: 'net.mode' is 'proxy'", "needs sbx-proxy",
-		    "type --net none"));
-	planning.policy = policy_free(planning.policy);
-	planning.request.net_mode = "proxy";
-	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "no proxy is connected", "--proxy-fd is missing", "--proxy-fd N"));
+	expect(says(&planning, "p.yaml:3: rule 'r' cannot be enforced on the loopback",
+		    "in the modes loopback and proxy", "use the mode none"));
 }
 
 static void refuses_modes_of_a_later_release(void)
@@ -229,7 +255,6 @@ static void refuses_modes_of_a_later_release(void)
 
 		planning_open(&planning);
 		planning.request.net_mode = modes[i];
-		planning.request.has_listener_socket = true;
 		expect_refusal(&planning, -EOPNOTSUPP);
 		expect(says(&planning, "no network mode '",
 			    "this release has none, loopback, proxy and host",
@@ -313,10 +338,6 @@ static void rules_of_the_network_without_a_mode_mean_the_proxy(void)
 
 		planning_open(&planning);
 		planning_load(&planning, policies[i]);
-		expect_refusal(&planning, -EOPNOTSUPP);
-		expect(says(&planning, "p.yaml:2: rule 'network_whitelist[0]' needs sbx-proxy",
-			    "without 'net.mode'", "type --net none"));
-		planning.request.has_listener_socket = true;
 		expect_plan(&planning);
 		expect_str(planning.plan->net_mode, "proxy");
 	}
@@ -386,7 +407,6 @@ static void refuses_ports_that_are_in_each_others_way(void)
 	planning.request.ports = proxys;
 	planning.request.n_ports = 1;
 	planning.request.net_mode = "proxy";
-	planning.request.has_listener_socket = true;
 	expect_refusal(&planning, -EINVAL);
 	expect(says(&planning, "loopback ports", "the proxy listens on port 8080", "another port"));
 	planning.request.net_mode = NULL;
@@ -422,7 +442,6 @@ static void refuses_listeners_in_the_reduced_tier(void)
 	planning.host.has_cgroup_kill = true;
 	planning.request.tier = "reduced";
 	planning.request.net_mode = "proxy";
-	planning.request.has_listener_socket = true;
 	expect_refusal(&planning, -EOPNOTSUPP);
 	expect(says(&planning, "no network namespace", "need one", "--net none"));
 	planning.request.net_mode = "none";
@@ -458,9 +477,10 @@ static const struct test tests[] = {
 	TEST(rules_of_other_hosts_are_kept_by_a_loopback),
 	TEST(without_a_namespace_there_is_no_loopback_of_its_own),
 	TEST(none_has_no_sockets),
-	TEST(a_proxy_gets_a_listener_and_the_command_its_address),
+	TEST(a_proxy_gets_two_listeners_and_the_command_its_address),
 	TEST(a_proxy_listens_on_the_port_that_is_asked_for),
-	TEST(refuses_mode_proxy_without_a_proxy_fd),
+	TEST(the_mode_proxy_needs_neither_a_policy_nor_a_rule),
+	TEST(refuses_to_deny_the_loopback_inside_to_a_proxys_sandbox),
 	TEST(refuses_modes_of_a_later_release),
 	TEST(refuses_a_mode_that_is_none),
 	TEST(the_hosts_network_is_shared_with_a_warning),

@@ -420,7 +420,6 @@ static void the_policies_that_come_with_sbx(void)
 			       cases[i].name);
 		planning_open(&planning);
 		planning.argv[0] = cases[i].command;
-		planning.request.has_listener_socket = true;
 		expect_eq(policy_load_file(-1, path, &planning.policy, NULL), 0);
 		r = planning_build(&planning);
 		if ((r < 0) != (cases[i].why != NULL))

@@ -32,6 +32,7 @@ static struct sandbox_entry full_entry(void)
 		.audit = "spool",
 		.template = "code-executor",
 		.tier = "full",
+		.network = { .mode = "proxy", .proxy = "own", .port = 8080 },
 		.out_directory = "/srv/out",
 		.out_work = "/srv/.out.sbx-work-1",
 		.out_layer = "/srv/.out.sbx-layer-1",
@@ -77,6 +78,9 @@ static void what_is_written_is_read_back(void)
 	expect_str(got.cwd, want.cwd);
 	expect_str(got.policy, want.policy);
 	expect_str(got.policy_digest, want.policy_digest);
+	expect_str(got.network.mode, want.network.mode);
+	expect_str(got.network.proxy, want.network.proxy);
+	expect_eq(got.network.port, want.network.port);
 	expect_eq(got.policy_rules, want.policy_rules);
 	expect_str(got.audit, want.audit);
 	expect_str(got.template, want.template);
@@ -226,6 +230,8 @@ static void refuses_a_state_that_it_cannot_understand(void)
 		"{\"id\":\"t\",\"state\":\"RUNNING\",\"argv\":\"sh\"}",
 		"{\"id\":\"t\",\"state\":\"RUNNING\",\"argv\":[1]}",
 		"{\"id\":\"t\",\"state\":\"RUNNING\",\"cgroup\":[]}",
+		"{\"id\":\"t\",\"state\":\"RUNNING\",\"network\":\"proxy\"}",
+		"{\"id\":\"t\",\"state\":\"RUNNING\",\"network\":{\"port\":65536}}",
 		"{\"id\":\"t\",\"state\":\"RUNNING\"",
 		"{\"id\":\"t\",\"id\":\"t\",\"state\":\"RUNNING\"}",
 	};
