@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Clients, an origin and supervisors for tests of sbx-proxy.
+"""The other side of sbx-proxy in its tests: clients, an origin, supervisors.
 
 origin PIDFILE PORTFILE LOG    an HTTP server in the background; each request's target is a line of LOG
 get SOCKET URL                 the status of a GET of URL through the proxy at the unix socket, and the body
