@@ -44,9 +44,7 @@ struct seen {
 };
 
 struct rig {
-	pid_t server;
-	int server_stdin;
-	char servers[32];
+	const char *servers;
 	sd_event *event;
 	struct ready *ready;
 	struct resolver *resolver;
@@ -56,14 +54,18 @@ struct rig {
 	size_t n_of[N_RESOLVER_STATUSES];
 };
 
-static inline void rig_start_server(struct rig *rig, const char *zone)
+/* All tests ask one server, which ends with the test program: nothing else holds its stdin. */
+static inline const char *rig_server(const char *zone)
 {
+	static char servers[32];
 	_cleanup_text_ struct text script = TEXT_INIT;
 	const char *argv[] = { "/usr/bin/env", "python3", NULL, "--end-with-stdin", zone, NULL };
 	char port[16] = "";
 	int in[2], out[2];
-	ssize_t n;
+	pid_t server;
 
+	if (servers[0] != '\0')
+		return servers;
 	text_addf(&script, "%s/tests/tool/proxy-dns.py", getenv("SBX_SOURCE"));
 	argv[2] = text_string(&script);
 	expect(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
@@ -71,15 +73,14 @@ static inline void rig_start_server(struct rig *rig, const char *zone)
 						 .environment = (const char *const *)environ,
 						 .stdin_fd = in[0],
 						 .stdout_fd = out[1] },
-				&rig->server),
+				&server),
 		  0);
 	close_fd(&in[0]);
 	close_fd(&out[1]);
-	rig->server_stdin = in[1];
-	n = read(out[0], port, sizeof(port) - 1);
-	expect(n > 1);
+	expect(read(out[0], port, sizeof(port) - 1) > 1);
 	close_fd(&out[0]);
-	(void)snprintf(rig->servers, sizeof(rig->servers), "127.0.0.1:%d", atoi(port));
+	(void)snprintf(servers, sizeof(servers), "127.0.0.1:%d", atoi(port));
+	return servers;
 }
 
 static inline int rig_confine(void *userdata, struct sbx_error *err)
@@ -105,15 +106,13 @@ static inline int rig_confine(void *userdata, struct sbx_error *err)
 
 static inline void rig_start(struct rig *rig, const char *zone)
 {
-	*rig = (struct rig){ .server_stdin = -EBADF };
+	/* On port 1 no server listens. */
+	*rig = (struct rig){ .servers = zone ? rig_server(zone) : "127.0.0.1:1" };
 	rig->seen = mmap(NULL, sizeof(*rig->seen), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	expect(rig->seen != MAP_FAILED);
 	expect(sd_event_new(&rig->event) >= 0);
 	expect_eq(ready_new(rig->event, &rig->ready), 0);
-	(void)snprintf(rig->servers, sizeof(rig->servers), "127.0.0.1:1");
-	if (zone)
-		rig_start_server(rig, zone);
 }
 
 static inline void rig_resolve(struct rig *rig, uint64_t timeout_usec)
@@ -141,9 +140,6 @@ static inline void rig_deinit(struct rig *rig)
 	rig->resolver = resolver_free(rig->resolver);
 	(void)ready_free(rig->ready);
 	(void)sd_event_unref(rig->event);
-	close_fd(&rig->server_stdin);
-	if (rig->server > 0)
-		expect(waitpid(rig->server, NULL, 0) == rig->server);
 	(void)munmap(rig->seen, sizeof(*rig->seen));
 }
 #define _cleanup_rig_ _cleanup_(rig_deinit)

@@ -335,7 +335,7 @@ static void fails_all_queries_when_its_process_is_killed(void)
 
 static void fails_without_confinement(void)
 {
-	_cleanup_rig_ struct rig rig = { .server = 0 };
+	_cleanup_rig_ struct rig rig = { .servers = NULL };
 
 	rig_start(&rig, NULL);
 	rig.seen->fails_with = -EPERM;
@@ -459,7 +459,7 @@ static void hang_up(int fd)
 
 static enum resolver_status status_after(void (*instead)(int fd))
 {
-	_cleanup_rig_ struct rig rig = { .server = 0 };
+	_cleanup_rig_ struct rig rig = { .servers = NULL };
 
 	rig_start(&rig, NULL);
 	rig.seen->instead = instead;
