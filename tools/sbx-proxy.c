@@ -3,8 +3,8 @@
 /*
  * sbx-proxy: connects sandboxes to exactly the hosts that their policy allows
  *
- * This file is the tables of options. "worker" is no verb: it is what sbx-spawn and the service
- * start, and users cannot use it.
+ * This file has the tables of options. "worker" has a table of its own and is not among the verbs:
+ * sbx-spawn and the service start it, and its hand-over socket cannot be typed.
  */
 
 #include "proxy.h"

@@ -20,8 +20,17 @@ check status_shows_the_sandbox_with_its_counters out_has 'box-1'
 check the_end_of_the_sandbox_is_answered_with_its_denials out_has "denied 127.0.0.2 $origin 1"
 check the_summary_has_the_counters out_has 'counters 2 1
 end'
-check the_workers_of_the_service_record_in_its_spool \
-	grep -q '"sandbox_id":"box-1"' "$work"/state/sbx/spool/records.jsonl /var/lib/sbx/spool/records.jsonl
+spool=$work/state
+[ "$(id -u)" != 0 ] || spool=/var/lib
+check the_workers_of_the_service_record_in_its_spool grep -q '"sandbox_id":"box-1"' "$spool/sbx/spool/records.jsonl"
+
+if unshare -U true 2>"$work/no"; then
+	chmod 666 "$work/s"
+	run unshare -U python3 "$SBX_SOURCE/tests/tool/proxy.py" open "$work/s" 1 </dev/null
+	check a_process_in_a_user_namespace_gets_no_worker out_is 'the process that asks is in a sandbox'
+else
+	skip a_process_in_a_user_namespace_gets_no_worker 'no user namespace can be made'
+fi
 
 if [ "$(id -u)" = 0 ]; then
 	skip one_user_gets_as_many_workers_as_the_limit 'root has no limit of its own'

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Clients, an origin and supervisors for tests of sbx-proxy.
+"""A client of sbx-proxy, an origin and supervisors, for shell tests.
 
 origin PIDFILE PORTFILE LOG    an HTTP server in the background; each request's target is a line of LOG
 get SOCKET URL                 the status of a GET of URL through the proxy at the unix socket, and the body
 tunnel SOCKET HOST:PORT DONE   opens a tunnel to a server that sends nothing, prints "open", ends when it is closed
 open SERVICE N                 opens N workers and prints the answers' "ok" or "why"; they live until stdin ends
 sandbox SERVICE POLICY URL...  hands a listener over, gets each URL through it and prints the status; then the summary
-alone POLICY WHAT              the same with a worker of its own; WHAT is a fault: see FAULTS
+alone POLICY FAULT             the same with a worker of its own, to which a supervisor does one of FAULTS
 """
 import fcntl
 import http.server
