@@ -48,9 +48,11 @@ for who in $starters; do
 
 	# A policy whose rules allow hosts implies the mode; one that names it needs no rules.
 	write_policy 'unix: []'
+	# shellcheck disable=SC2016 # the shell of the sandbox
 	run proxied --policy "$policy" -- sh -c 'echo $HTTP_PROXY $NO_PROXY'
 	check "rules_without_a_mode_start_a_proxy_by_$who" out_is 'http://127.0.0.1:8080 localhost,127.0.0.1,::1'
 	check "the_policys_name_is_told_by_$who" logged "\"policy\": \"$policy\""
+	# shellcheck disable=SC2016 # the shell of the sandbox
 	run proxied --net proxy --proxy-port 3128 -- sh -c 'echo $all_proxy'
 	check "another_port_is_told_to_the_command_by_$who" out_is 'http://127.0.0.1:3128'
 

@@ -3,6 +3,7 @@
 # For tests of the network mode proxy: a tree like that of a build, in which sbx-proxy is proxy-fake.py. proxied starts
 # sbx-spawn of it as $who, proxied_with sets what the fake does.
 
+# shellcheck disable=SC2154 # of tap.sh and spawn.sh
 tree=$work/tree
 fake=$tree/tools/sbx-proxy
 mkdir -p "$tree/tools" "$tree/lib"
