@@ -38,6 +38,7 @@
 #include "policy/artefact.h"
 #include "policy/compose.h"
 #include "policy/model.h"
+#include "policy/network.h"
 #include "policy/request.h"
 #include "registry/handover.h"
 #include "tool.h"
@@ -277,12 +278,20 @@ int spawn_open_proxy(struct spawn_run *run, struct sbx_error *err)
 	return r < 0 ? r : make_artefact(run, err);
 }
 
-static struct handover_limit get_limit(const struct spawn_run *run, const char *path)
+static struct handover_limit limit_of(uint64_t value, uint64_t none)
 {
-	const struct setting *setting = run->policy ? policy_get_setting(run->policy, path) : NULL;
+	return (struct handover_limit){ .is_set = value != none, .value = value };
+}
 
-	return setting ? (struct handover_limit){ .is_set = true, .value = setting->number }
-		       : (struct handover_limit){ .is_set = false };
+static struct handover_limits get_limits(const struct spawn_run *run)
+{
+	struct net_limits limits = policy_net_limits(run->policy);
+
+	return (struct handover_limits){
+		.connections = limit_of(limits.connections, UINT_MAX),
+		.bytes = limit_of(limits.bytes, UINT64_MAX),
+		.rate = limit_of(limits.rate, UINT64_MAX),
+	};
 }
 
 /* The kernel knows where a listener is bound. */
@@ -324,9 +333,7 @@ int spawn_hand_listeners(void *userdata, const int *fds, size_t n_fds, struct sb
 		.project = run->request.project,
 		.digest = run->proxy.digest,
 		.policy = name_of_policy(run),
-		.limits = { .connections = get_limit(run, "net.limits.connections"),
-			    .bytes = get_limit(run, "net.limits.bytes"),
-			    .rate = get_limit(run, "net.limits.rate") },
+		.limits = get_limits(run),
 		.artefact = run->proxy.artefact,
 	};
 	int r = n_fds <= HANDOVER_LISTENERS_MAX ? 0 : -E2BIG;
@@ -422,15 +429,23 @@ static void add_host(struct text *out, const struct handover_denial *denial)
 static void say_denial(const struct spawn_run *run, const struct handover_denial *denial)
 {
 	_cleanup_text_ struct text line = TEXT_INIT;
+	struct sbx_error err = { .code = 0 };
 
 	text_add(&line, "denied ");
 	add_host(&line, denial);
 	if (denial->count > 1)
 		text_addf(&line, " %llu times", (unsigned long long)denial->count);
-	text_addf(&line, ": %s", denial->rule ? denial->rule : denial->reason);
+	if (text_status(&line) < 0)
+		return;
+	(void)sbx_error_what(&err, 0, "%s", text_string(&line));
+	err.level = SBX_LEVEL_WARN;
+	if (denial->rule)
+		sbx_error_why(&err, "%s: %s", denial->reason, denial->rule);
+	else
+		sbx_error_why(&err, "%s: no rule allows it", denial->reason);
 	if (denial->fix)
-		text_addf(&line, "; to allow it, %s", denial->fix);
-	say(run, &line);
+		sbx_error_fix(&err, "%s", denial->fix);
+	tool_tell(run->tool, &err);
 }
 
 static void say_rest(const struct spawn_run *run, uint64_t n)

@@ -153,7 +153,7 @@ static void begin(const struct report *report, struct text *record, struct json_
 {
 	record_begin(report->recorder, record, json, event, TOOL);
 	if (report->sandbox)
-		json_member_string(json, "sandbox", report->sandbox);
+		json_member_string(json, "sandbox_id", report->sandbox);
 }
 
 /* Keeps the first record that cannot be written; later ones are lost until it is. */

@@ -88,7 +88,7 @@ static void equal_denials_within_a_second_are_one_record(void)
 	report_flush(log->report, 11 * SECOND + 5);
 	expect_eq(count(read_log(log), "\n"), 2);
 	expect_eq(count(log->text, "\"event\":\"policy_decision\""), 2);
-	expect_eq(count(log->text, "\"sandbox\":\"box\",\"count\":5,\"reason\":\"denied\","
+	expect_eq(count(log->text, "\"sandbox_id\":\"box\",\"count\":5,\"reason\":\"denied\","
 				   "\"verdict\":\"deny\""),
 		  1);
 	expect_eq(count(log->text, "\"count\":1"), 1);
@@ -166,7 +166,7 @@ static void a_connection_has_its_record(void)
 	expect(strstr(read_log(log), "\"event\":\"proxy_connection\",\"tool\":\"sbx-proxy\"") !=
 	       NULL);
 	expect(strstr(log->text,
-		      "\"sandbox\":\"box\",\"host\":\"a.test\",\"port\":443,"
+		      "\"sandbox_id\":\"box\",\"host\":\"a.test\",\"port\":443,"
 		      "\"address\":\"192.0.2.1\",\"rule\":\"web (p.yaml:3)\",\"kind\":\"tunnel\","
 		      "\"cause\":\"end\",\"requests\":1,\"bytes_up\":5,\"bytes_down\":7,"
 		      "\"usec\":9}\n") != NULL);
