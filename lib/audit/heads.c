@@ -127,7 +127,7 @@ static void head_command_deinit(struct head_command *command)
 #define JOURNAL_WAIT_USEC 250000
 #define PROBLEM_SIZE 256
 
-struct place {
+struct receiver {
 	bool is_due;
 	uint64_t not_before_usec;
 	char problem[PROBLEM_SIZE]; /* "" once it works again */
@@ -142,7 +142,7 @@ struct heads {
 	struct text origin, note;
 	uint64_t size;
 	struct audit_hash root;
-	struct place journal, witness;
+	struct receiver journal, witness;
 	/* the running command */
 	int epoll; /* contains the pidfd, so that a loop needs to watch one fd only */
 	struct head_command command;
@@ -205,15 +205,15 @@ int heads_new(const struct heads_options *options, struct heads **ret, struct sb
 
 /* ---- results ---- */
 
-static void fail(struct heads *heads, struct place *place, const char *format, ...)
+static void fail(struct heads *heads, struct receiver *receiver, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));
-static void fail(struct heads *heads, struct place *place, const char *format, ...)
+static void fail(struct heads *heads, struct receiver *receiver, const char *format, ...)
 {
 	va_list args;
 
 	heads->state.n_failed++;
 	va_start(args, format);
-	(void)vsnprintf(place->problem, sizeof(place->problem), format, args);
+	(void)vsnprintf(receiver->problem, sizeof(receiver->problem), format, args);
 	va_end(args);
 }
 

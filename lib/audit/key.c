@@ -251,7 +251,7 @@ static int read_keyring(const char *credentials, const char *name, struct audit_
 	return is_erased(&line) ? KEY_ERASED : parse_line(&line, ret);
 }
 
-static const struct place {
+static const struct key_place {
 	const char *tag;
 	int (*read)(const char *credentials, const char *name, struct audit_key *ret);
 } places[] = {
@@ -261,7 +261,7 @@ static const struct place {
 
 /* Finds the row of a place; *@ret_name is the part of @place after its tag. NULL if it is
  * malformed. */
-static const struct place *find_place(const char *place, const char **ret_name)
+static const struct key_place *find_place(const char *place, const char **ret_name)
 {
 	for (size_t i = 0; i < N_ELEMENTS(places); i++) {
 		size_t n = strlen(places[i].tag);
@@ -284,7 +284,7 @@ static const struct place *find_place(const char *place, const char **ret_name)
 static int read_place(const char *place, const char *credentials, struct audit_key *ret)
 {
 	const char *name;
-	const struct place *row = find_place(place, &name);
+	const struct key_place *row = find_place(place, &name);
 	int r = row ? row->read(credentials, name, ret) : -EBADMSG;
 
 	if (r != 0)

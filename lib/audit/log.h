@@ -50,7 +50,7 @@ struct audit_log_options {
 struct audit_writer {
 	unsigned uid;
 	int pid;
-	const char *confined; /* place_name() of the writer, a static string; NULL: not confined */
+	const char *confined; /* a name by peer_place_name(), static; NULL: not confined */
 };
 
 /* A committed checkpoint. */

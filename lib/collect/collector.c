@@ -113,7 +113,7 @@ static int open_sender(void *service, struct client *client, const struct client
 				   .client = client,
 				   .writer = { .uid = origin->peer->uid,
 					       .pid = origin->peer->pid,
-					       .confined = place_name(origin->peer->place) } };
+					       .confined = peer_place_name(origin->peer->place) } };
 	collector->is_status_due = true;
 	*ret_data = sender;
 	return 0;

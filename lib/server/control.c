@@ -427,13 +427,13 @@ static int act(struct control *control, const void *packet, size_t n_bytes, stru
 static void refuse(struct question *question)
 {
 	static const char *const reasons[] = {
-		[PLACE_BESIDE] = "only root and the service's own user may, on its main socket",
-		[PLACE_UNKNOWN] = "the user namespace of the peer is not known: it has ended, or "
-				  "/proc does not show it",
-		[PLACE_IN_NAMESPACE] = "the peer is in another user namespace, as in a sandbox: "
-				       "whatever its user, it is not trusted",
-		[PLACE_IN_SANDBOX] = "the peer is in the cgroup of a sandbox: whatever its user, "
-				     "it is not trusted",
+		[PEER_BESIDE] = "only root and the service's own user may, on its main socket",
+		[PEER_UNKNOWN] = "the user namespace of the peer is not known: it has ended, or "
+				 "/proc does not show it",
+		[PEER_IN_NAMESPACE] = "the peer is in another user namespace, as in a sandbox: "
+				      "whatever its user, it is not trusted",
+		[PEER_IN_SANDBOX] = "the peer is in the cgroup of a sandbox: whatever its user, "
+				    "it is not trusted",
 	};
 	struct sbx_error err = { .code = 0 };
 

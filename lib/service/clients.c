@@ -489,7 +489,7 @@ static int admit(struct client *client, const char *listener, uid_t uid)
 static bool is_trusted(const struct clients *clients, const char *listener, const struct peer *peer)
 {
 	return strcmp(listener, clients->protocol->trusted_listener) == 0 &&
-	       peer->place == PLACE_BESIDE && (peer->uid == 0 || peer->uid == geteuid());
+	       peer->place == PEER_BESIDE && (peer->uid == 0 || peer->uid == geteuid());
 }
 
 int clients_add(struct clients *clients, const char *listener, int fd, const struct peer *peer)
