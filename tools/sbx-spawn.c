@@ -459,7 +459,6 @@ static const struct tool tool = {
 	},
 	.values_size = sizeof(struct spawn_values),
 	.usage_status = TOOL_FAILED,
-	.usage_context = "exit status 125, where other tools of sbx end with 2",
 };
 
 int main(int argc, char *argv[])

@@ -35,7 +35,6 @@ struct tool {
 	struct command command;
 	size_t values_size; /* of the struct that the options' offsets point into */
 	int usage_status;   /* TOOL_USAGE; TOOL_FAILED where the status belongs to a command */
-	const char *usage_context; /* printed with wrong usage, or NULL */
 };
 
 /* The context of a verb. */
