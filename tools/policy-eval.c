@@ -110,7 +110,7 @@ static int eval_words(struct tool_run *run, struct judge *judge, char *words[], 
 	if (run->json) {
 		decision_add_json(&run->out, &judge->artefact, &buffer, &decision);
 	} else if (run->verbosity >= 0) {
-		int status = decision_status(decision.verdict);
+		int status = judge_status(&decision);
 
 		decision_add_text(&run->out, &judge->artefact, &buffer, &decision);
 		add_dependences(&run->out, &judge->artefact, &decision);
@@ -118,7 +118,7 @@ static int eval_words(struct tool_run *run, struct judge *judge, char *words[], 
 			add_hints(&run->out, judge, &buffer);
 		return status;
 	}
-	return decision_status(decision.verdict);
+	return judge_status(&decision);
 }
 
 /* A malformed line also yields "verdict":"deny", for readers that look at nothing else. */
@@ -151,7 +151,7 @@ static int eval_line(struct tool_run *run, struct judge *judge, struct request_b
 	}
 	judge_decide(judge, buffer, &decision);
 	decision_add_json(&run->out, &judge->artefact, buffer, &decision);
-	return decision_status(decision.verdict);
+	return judge_status(&decision);
 }
 
 static int too_long(struct tool_run *run, const struct line_reader *reader)

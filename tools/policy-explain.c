@@ -249,5 +249,5 @@ int policy_verb_explain(void *context, int n_operands, char *operands[], struct 
 		add_json(&explaining);
 	else
 		add_text(&explaining);
-	return decision_status(decision.verdict);
+	return judge_status(&decision);
 }

@@ -278,3 +278,9 @@ void judge_decide(struct judge *judge, const struct request_buffer *request,
 		ask(judge, i, &judge->policy->extensions[i]);
 	policy_add_votes(ret, judge->votes, n_extensions);
 }
+
+int judge_status(const struct policy_decision *decision)
+{
+	return decision->cause == CAUSE_BAD_REQUEST ? TOOL_USAGE
+						    : decision_status(decision->verdict);
+}

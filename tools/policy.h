@@ -114,6 +114,8 @@ int judge_open(const char *path, const struct policy_values *values, struct judg
 void judge_close(struct judge *judge);
 void judge_decide(struct judge *judge, const struct request_buffer *request,
 		  struct policy_decision *ret);
+/* The exit status of a decision. A request that cannot be judged is denied, and it is bad input. */
+int judge_status(const struct policy_decision *decision);
 /* Loads @path and its layers as one policy; never a compiled file. */
 int judge_load(const char *path, const struct policy_values *values, struct policy **ret,
 	       struct sbx_error *err);
