@@ -48,6 +48,13 @@ struct tool_run {
 	struct text out; /* standard output; written when it grows (tool_flush()) and at the end */
 };
 
+/* A row of the tool's verbs. */
+#define TOOL_VERB(tool, verb, words, kind, least, most, table, text)                               \
+	{                                                                                          \
+		.name = #verb, .operands = words, .operand_kind = kind, .min_operands = least,     \
+		.max_operands = most, .options = table, .help = text, .run = tool##_verb_##verb    \
+	}
+
 int tool_main(const struct tool *tool, int argc, char *argv[]);
 
 /*
