@@ -189,11 +189,6 @@ struct stream *stream_free(struct stream *stream)
 	return NULL;
 }
 
-void stream_free_ptr(struct stream **stream)
-{
-	*stream = stream_free(*stream);
-}
-
 int stream_open(int fd, uint64_t n_packed, const char *name, size_t size, struct stream **ret,
 		struct sbx_error *err)
 {

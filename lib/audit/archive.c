@@ -63,11 +63,6 @@ struct audit_archive *audit_archive_free(struct audit_archive *archive)
 	return NULL;
 }
 
-void audit_archive_free_ptr(struct audit_archive **archive)
-{
-	*archive = audit_archive_free(*archive);
-}
-
 const struct segment_about *audit_archive_about(const struct audit_archive *archive)
 {
 	return &archive->about;

@@ -167,11 +167,6 @@ struct heads *heads_free(struct heads *heads)
 	return NULL;
 }
 
-void heads_free_ptr(struct heads **heads)
-{
-	*heads = heads_free(*heads);
-}
-
 static int fill(struct heads *heads, const struct heads_options *options)
 {
 	const char *journal = options->journal ? options->journal : LOG_JOURNAL_SOCKET;

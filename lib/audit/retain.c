@@ -260,11 +260,6 @@ struct retention *retention_free(struct retention *retention)
 	return NULL;
 }
 
-void retention_free_ptr(struct retention **retention)
-{
-	*retention = retention_free(*retention);
-}
-
 static int look(int directory, struct segment_list *list, struct retain_facts *facts)
 {
 	int r = segment_list(directory, list);

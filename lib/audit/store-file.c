@@ -201,11 +201,6 @@ struct store *store_free(struct store *store)
 	return NULL;
 }
 
-void store_free_ptr(struct store **store)
-{
-	*store = store_free(*store);
-}
-
 /* The owner of a file could change it while it is being written. A reader does not mind: it checks
  * all that it reads. */
 static int check_file(int directory, const char *name, bool to_write, struct sbx_error *err)

@@ -308,11 +308,6 @@ struct collector *collector_free(struct collector *collector)
 	return NULL;
 }
 
-void collector_free_ptr(struct collector **collector)
-{
-	*collector = collector_free(*collector);
-}
-
 /* When the current key was created: its file's modification time. A key from a systemd credential
  * has no file; its time begins with the service. */
 static uint64_t find_epoch(const struct collector *collector)

@@ -335,11 +335,6 @@ struct plan *plan_free(struct plan *plan)
 	return NULL;
 }
 
-void plan_free_ptr(struct plan **plan)
-{
-	*plan = plan_free(*plan);
-}
-
 static const char *hostname_of(const struct planner *planner)
 {
 	const struct setting *setting = planner_setting(planner, "hostname");

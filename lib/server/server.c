@@ -497,11 +497,6 @@ struct server *server_free(struct server *server)
 	return NULL;
 }
 
-void server_free_ptr(struct server **server)
-{
-	*server = server_free(*server);
-}
-
 static int prepare(struct server *server)
 {
 	int r = token_table_new(&server->tokens);

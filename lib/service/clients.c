@@ -632,8 +632,3 @@ struct clients *clients_free(struct clients *clients)
 	free(clients);
 	return NULL;
 }
-
-void clients_free_ptr(struct clients **clients)
-{
-	*clients = clients_free(*clients);
-}

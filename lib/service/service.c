@@ -88,11 +88,6 @@ struct service *service_free(struct service *service)
 	return NULL;
 }
 
-void service_free_ptr(struct service **service)
-{
-	*service = service_free(*service);
-}
-
 struct sd_event *service_event(const struct service *service)
 {
 	return service->event;
