@@ -20,6 +20,7 @@
 
 #include "audit/heads.h"
 #include "base/fd.h"
+#include "base/moment.h"
 #include "collect/collect.h"
 #include "service/clients.h"
 #include "service/service.h"
@@ -35,12 +36,9 @@ struct watching {
 static void on_head(void *userdata, const struct audit_head *head)
 {
 	struct watching *watching = userdata;
-	struct timespec now;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	heads_take(watching->heads, head);
-	(void)heads_turn(watching->heads,
-			 (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
+	(void)heads_turn(watching->heads, moment_now(CLOCK_MONOTONIC));
 }
 
 static void on_end(void *userdata)

@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/moment.h"
 #include "base/process.h"
 
 #include "tool.h"
@@ -163,10 +164,7 @@ void ctl_deinit(struct ctl *ctl)
 
 uint64_t ctl_now_usec(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+	return moment_now(CLOCK_REALTIME);
 }
 
 int ctl_fail(struct sbx_error *err, int code, const char *doing, const char *id, const char *why,

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/module.h"
+#include "base/moment.h"
 #include "base/process.h"
 #include "kernel/probe.h"
 #include "policy/model.h"
@@ -286,14 +287,12 @@ static uint64_t deadline_of_changes(const struct spawn_run *run)
 {
 	const struct plan_limit *limit = &run->plan->limits[LIMIT_TIME];
 	uint64_t left = run->plan->grace_usec, now_usec;
-	struct timespec now;
 
 	if (!limit->is_set)
 		return OUTPUT_NO_DEADLINE;
 	if (limit->value > run->result.usec && limit->value - run->result.usec > left)
 		left = limit->value - run->result.usec;
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	now_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+	now_usec = moment_now(CLOCK_MONOTONIC);
 	return left < OUTPUT_NO_DEADLINE - now_usec ? now_usec + left : OUTPUT_NO_DEADLINE;
 }
 

@@ -35,6 +35,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/moment.h"
 #include "base/start.h"
 #include "base/text.h"
 
@@ -398,21 +399,13 @@ int heads_fd(const struct heads *heads)
 	return heads->epoll;
 }
 
-static uint64_t clock_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 void heads_finish(struct heads *heads)
 {
 	if (heads->journal.is_due)
-		tell_journal(heads, clock_usec(), true);
+		tell_journal(heads, moment_now(CLOCK_MONOTONIC), true);
 	while (heads->witness.is_due || heads->command.pidfd >= 0) {
 		struct pollfd wait = { .fd = heads->epoll, .events = POLLIN };
-		uint64_t now = clock_usec(), next;
+		uint64_t now = moment_now(CLOCK_MONOTONIC), next;
 
 		heads->witness.not_before_usec = 0;
 		next = heads_turn(heads, now);

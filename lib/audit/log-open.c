@@ -27,17 +27,13 @@
 #include "audit/log-internal.h"
 #include "base/fd.h"
 
+#include "base/moment.h"
 #define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
 #define LOCK_PAUSE_NSEC 2000000
-#define USEC_PER_SEC 1000000u
-#define NSEC_PER_USEC 1000u
 
 uint64_t log_now_usec(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / NSEC_PER_USEC;
+	return moment_now(CLOCK_REALTIME);
 }
 
 void log_put_u64(uint8_t *at, uint64_t value)
@@ -67,24 +63,16 @@ int log_fail(struct sbx_error *err, int code, const char *directory, const char 
 
 /* ---- the lock ---- */
 
-static uint64_t monotonic_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / NSEC_PER_USEC;
-}
-
 /* flock() has no timeout: poll. */
 static int lock_directory(int directory, uint64_t wait_usec)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NSEC };
-	uint64_t began = monotonic_usec();
+	uint64_t began = moment_now(CLOCK_MONOTONIC);
 
 	while (flock(directory, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return -errno;
-		if (monotonic_usec() - began >= wait_usec)
+		if (moment_now(CLOCK_MONOTONIC) - began >= wait_usec)
 			return -EBUSY;
 		(void)nanosleep(&pause, NULL);
 	}
