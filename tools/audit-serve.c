@@ -282,14 +282,12 @@ static int listen_there(struct daemon *daemon, struct sbx_error *err)
 
 static int check(const struct audit_values *values, struct sbx_error *err)
 {
-	int r;
-
 	if (values->group_usec <= COLLECT_GROUP_USEC_MAX)
 		return 0;
-	r = sbx_error_what(err, -EINVAL, "records cannot wait longer than 500ms");
+	(void)sbx_error_what(err, -EINVAL, "records cannot wait longer than 500ms");
 	sbx_error_why(err, "waiting records are lost in a crash");
 	sbx_error_fix(err, "write --group-time=500ms, or less");
-	return r;
+	return -EINVAL;
 }
 
 static uint64_t or_default(uint64_t value, uint64_t usual)

@@ -24,6 +24,7 @@
 #include "audit/seed.h"
 #include "audit/segment.h"
 #include "audit/verify.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/progress.h"
@@ -430,10 +431,7 @@ static int read_known(const struct audit_values *values, struct verify_options *
 
 static int refuse(struct sbx_error *err, const char *what, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, -EINVAL, "%s", what);
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return -EINVAL;
+	return error_fill(err, -EINVAL, why, fix, "%s", what);
 }
 
 static int check_usage(const struct audit_values *values, int n_operands, struct sbx_error *err)

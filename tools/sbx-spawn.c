@@ -119,21 +119,19 @@ static int say_check(struct spawn_run *run, struct sbx_error *err)
 
 static int check_with_command(struct sbx_error *err)
 {
-	int r = sbx_error_what(err, -EINVAL, "option '--check' runs no command");
-
+	(void)sbx_error_what(err, -EINVAL, "option '--check' runs no command");
 	sbx_error_why(err, "it shows what this host can enforce, and ends");
 	sbx_error_fix(err, "leave out the command; '--dry-run' checks one without running it");
-	return r;
+	return -EINVAL;
 }
 
 static int no_command(struct sbx_error *err)
 {
-	int r = sbx_error_what(err, -EINVAL, "no command given");
-
+	(void)sbx_error_what(err, -EINVAL, "no command given");
 	sbx_error_why(err, "sbx-spawn runs one command");
 	sbx_error_fix(err, "write 'sbx-spawn -- COMMAND', or 'sbx-spawn --check' to see what this "
 			   "host can enforce");
-	return r;
+	return -EINVAL;
 }
 
 /* One line: what is enforced less than requested, and what to type. */

@@ -30,6 +30,7 @@
 #include "base/base64.h"
 #include "audit/checkpoint.h"
 #include "audit/key.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "base/text.h"
 
@@ -408,11 +409,7 @@ struct writer {
 static int fail(struct writer *writer, int code, const char *why, const char *fix,
 		struct sbx_error *err)
 {
-	(void)sbx_error_what(err, code, "cannot write the archive '%s'", writer->name);
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot write the archive '%s'", writer->name);
 }
 
 static int fail_tar(struct writer *writer, struct sbx_error *err)

@@ -30,6 +30,7 @@
 
 #include "audit/checkpoint.h"
 #include "base/base64.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/path.h"
@@ -109,10 +110,7 @@ void key_deinit(struct audit_key *key)
 static int fail(struct sbx_error *err, int code, const char *doing, const char *name,
 		const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot %s the key '%s'", doing, name);
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot %s the key '%s'", doing, name);
 }
 
 int key_make(uint64_t epoch, struct audit_key *ret, struct sbx_error *err)
@@ -551,11 +549,7 @@ size_t notes_next(const char *bytes, size_t n_bytes, bool is_end)
 
 static int fail_epochs(struct sbx_error *err, int code, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot use the file '%s' of the log", EPOCHS_NAME);
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot use the file '%s' of the log", EPOCHS_NAME);
 }
 
 /* 0, -EBADMSG or -ENOMEM. */

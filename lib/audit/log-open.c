@@ -25,6 +25,7 @@
 #include <sbx/error.h>
 
 #include "audit/log-internal.h"
+#include "base/error.h"
 #include "base/fd.h"
 
 #include "base/moment.h"
@@ -54,11 +55,7 @@ uint64_t log_get_u64(const uint8_t *at)
 int log_fail(struct sbx_error *err, int code, const char *directory, const char *why,
 	     const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot open the log '%s'", directory);
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot open the log '%s'", directory);
 }
 
 /* ---- the lock ---- */

@@ -16,6 +16,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "base/process.h"
 #include "base/tree.h"
@@ -102,10 +103,7 @@ static int get_number(const struct control *control, const char *key, uint64_t *
 
 static int wrong(struct sbx_error *err, int code, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot carry out the request for a token");
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot carry out the request for a token");
 }
 
 /* Fills in the process that "pid" names, and its sandbox. */

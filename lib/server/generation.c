@@ -18,6 +18,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "base/text.h"
@@ -223,10 +224,7 @@ static int judge_example(struct generation *generation, const struct token_terms
 
 static int refuse(struct sbx_error *err, int code, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot carry out the request for a token");
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot carry out the request for a token");
 }
 
 static int refuse_denied(const struct generation *generation, uint32_t row, struct sbx_error *err)
