@@ -27,8 +27,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/progress.h"
 #include "base/moment.h"
+#include "base/progress.h"
 #include "tool.h"
 
 /* ---- stored state, and heads of witnesses ---- */

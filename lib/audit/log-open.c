@@ -27,8 +27,8 @@
 #include "audit/log-internal.h"
 #include "base/error.h"
 #include "base/fd.h"
-
 #include "base/moment.h"
+
 #define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
 #define LOCK_PAUSE_NSEC 2000000
 
