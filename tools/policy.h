@@ -29,7 +29,6 @@ struct extension;
 struct recorder;
 struct sbx_error;
 struct tool_run;
-struct tree;
 
 struct policy_values {
 	struct option_list layers; /* layers above FILE: system, user */
@@ -120,7 +119,6 @@ int judge_status(const struct policy_decision *decision);
 int judge_load(const char *path, const struct policy_values *values, struct policy **ret,
 	       struct sbx_error *err);
 int judge_read(const char *path, char **ret_bytes, size_t *ret_n_bytes, struct sbx_error *err);
-bool judge_is_compiled(const void *bytes, size_t n_bytes);
 
 /* policy-words.c: OP ARGUMENT NAME=VALUE..., where a path may be relative to the project, which is
  * the working directory unless project= names another. */

@@ -402,7 +402,6 @@ int witness_parse(struct witness *ret, const char *bytes, size_t n_bytes, struct
  */
 
 #define HEADS_KEPT_MAX WITNESS_HEADS_MAX
-#define NUMBER_SIZE 24
 
 static void journal_close(sd_journal **journal)
 {

@@ -200,7 +200,6 @@ static void held_free(struct held *held)
 {
 	free(held->firsts);
 }
-#define _cleanup_held_ _cleanup_(held_free)
 
 static int hold(struct held *held, uint64_t first)
 {

@@ -22,7 +22,6 @@
 
 struct guarded_list;
 struct policy_engine;
-struct sbx_error;
 
 /* Borrows its texts, which may be NULL; lists end with NULL. */
 struct policy_request {
