@@ -9,6 +9,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/units.h"
 #include "tool.h"
 
@@ -112,10 +113,8 @@ static int read_last(const char *text, uint64_t *ret, struct sbx_error *err)
 
 	if (!text || units_parse_count(text, ret, &why) == 0)
 		return 0;
-	(void)sbx_error_what(err, -EINVAL, "option '--last' cannot take '%.100s'", text);
-	sbx_error_why(err, "%s", why.why);
-	sbx_error_fix(err, "%s", why.fix);
-	return -EINVAL;
+	return error_fill(err, -EINVAL, why.why, why.fix, "option '--last' cannot take '%.100s'",
+			  text);
 }
 
 int audit_verb_tail(void *context, int n_operands, char *operands[], struct sbx_error *err)

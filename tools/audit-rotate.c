@@ -24,21 +24,11 @@
 #include "audit/archive.h"
 #include "audit/retain.h"
 #include "base/json.h"
+#include "base/moment.h"
 #include "base/path.h"
 #include "base/progress.h"
 #include "base/units.h"
 #include "tool.h"
-
-#define USEC_PER_SEC UINT64_C(1000000)
-#define NSEC_PER_USEC 1000
-
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / NSEC_PER_USEC;
-}
 
 /* ---- rotate ---- */
 
@@ -195,7 +185,7 @@ static int read_options(struct retaining *retaining, struct retain_options *ret,
 
 	*ret = (struct retain_options){
 		.policy = keeping.policy,
-		.now_usec = now_usec(),
+		.now_usec = moment_now(CLOCK_REALTIME),
 		.tell = tell,
 		.progress = show_read,
 		.userdata = retaining,

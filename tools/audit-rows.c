@@ -183,18 +183,10 @@ int rows_count(const struct rows *rows, uint64_t *ret, struct sbx_error *err)
 #define USEC_PER_SEC UINT64_C(1000000)
 #define USEC_PER_DAY (86400 * USEC_PER_SEC)
 
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
-}
-
 /* "today" and "yesterday" begin at midnight UTC, as dates do. */
 static bool read_day(const char *text, uint64_t *ret)
 {
-	uint64_t now = now_usec(), today = now - now % USEC_PER_DAY;
+	uint64_t now = moment_now(CLOCK_REALTIME), today = now - now % USEC_PER_DAY;
 
 	if (strcmp(text, "today") == 0)
 		*ret = today;
@@ -208,7 +200,7 @@ static bool read_day(const char *text, uint64_t *ret)
 /* "2h" and "-2h" mean two hours ago. */
 static bool read_ago(const char *text, uint64_t *ret)
 {
-	uint64_t ago, now = now_usec();
+	uint64_t ago, now = moment_now(CLOCK_REALTIME);
 
 	if (units_parse_time(text + (text[0] == '-'), &ago, NULL) < 0)
 		return false;

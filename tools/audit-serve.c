@@ -20,6 +20,7 @@
 
 #include "audit/heads.h"
 #include "base/fd.h"
+#include "base/moment.h"
 #include "collect/collect.h"
 #include "service/clients.h"
 #include "service/service.h"
@@ -35,12 +36,9 @@ struct watching {
 static void on_head(void *userdata, const struct audit_head *head)
 {
 	struct watching *watching = userdata;
-	struct timespec now;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	heads_take(watching->heads, head);
-	(void)heads_turn(watching->heads,
-			 (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
+	(void)heads_turn(watching->heads, moment_now(CLOCK_MONOTONIC));
 }
 
 static void on_end(void *userdata)
@@ -284,14 +282,12 @@ static int listen_there(struct daemon *daemon, struct sbx_error *err)
 
 static int check(const struct audit_values *values, struct sbx_error *err)
 {
-	int r;
-
 	if (values->group_usec <= COLLECT_GROUP_USEC_MAX)
 		return 0;
-	r = sbx_error_what(err, -EINVAL, "records cannot wait longer than 500ms");
+	(void)sbx_error_what(err, -EINVAL, "records cannot wait longer than 500ms");
 	sbx_error_why(err, "waiting records are lost in a crash");
 	sbx_error_fix(err, "write --group-time=500ms, or less");
-	return r;
+	return -EINVAL;
 }
 
 static uint64_t or_default(uint64_t value, uint64_t usual)

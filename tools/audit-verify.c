@@ -24,8 +24,10 @@
 #include "audit/seed.h"
 #include "audit/segment.h"
 #include "audit/verify.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/moment.h"
 #include "base/progress.h"
 #include "tool.h"
 
@@ -281,8 +283,6 @@ static int verify_seed(struct tool_run *run, const char *path, struct sbx_error 
 /* ---- the verb ---- */
 
 #define JOBS_MAX 64
-#define USEC_PER_SEC UINT64_C(1000000)
-#define NSEC_PER_USEC 1000
 
 static void say_json(struct tool_run *run, const struct verify_report *report)
 {
@@ -355,14 +355,6 @@ static void show_progress(void *userdata, uint64_t done, uint64_t total)
 
 /* ---- the verb ---- */
 
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / NSEC_PER_USEC;
-}
-
 static int open_directory(const struct audit_values *values, struct sbx_error *err)
 {
 	_cleanup_text_ struct text directory = TEXT_INIT;
@@ -396,7 +388,7 @@ static int verify(struct tool_run *run, struct verify_options *options, struct s
 	int r;
 
 	tool_begin_progress(run, &progress, "verifying");
-	options->now_usec = now_usec();
+	options->now_usec = moment_now(CLOCK_REALTIME);
 	with = *options;
 	with.progress = show_progress;
 	with.userdata = &progress;
@@ -439,10 +431,7 @@ static int read_known(const struct audit_values *values, struct verify_options *
 
 static int refuse(struct sbx_error *err, const char *what, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, -EINVAL, "%s", what);
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return -EINVAL;
+	return error_fill(err, -EINVAL, why, fix, "%s", what);
 }
 
 static int check_usage(const struct audit_values *values, int n_operands, struct sbx_error *err)

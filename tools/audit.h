@@ -23,7 +23,6 @@
 #include "base/options.h"
 #include "base/text.h"
 
-struct note_verifier;
 struct sbx_error;
 struct tool_run;
 

@@ -9,6 +9,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/tree.h"
 
 #include "tool.h"
@@ -40,10 +41,9 @@ static int judge(const struct tree *tree, struct sbx_error *err)
 
 	if (holds && strcmp(holds, "true") == 0)
 		return 0;
-	(void)sbx_error_what(err, -ENOTSUP, "this host cannot build sandboxes with every layer");
-	sbx_error_why(err, "%s", why ? why : "something that they need is missing");
-	sbx_error_fix(err, "%s", fix ? fix : "see 'sbx-spawn --check' for what to change");
-	return -ENOTSUP;
+	return error_fill(err, -ENOTSUP, why ? why : "something that they need is missing",
+			  fix ? fix : "see 'sbx-spawn --check' for what to change",
+			  "this host cannot build sandboxes with every layer");
 }
 
 static int ping_host(struct ctl *ctl, struct sbx_error *err)

@@ -21,6 +21,8 @@
 
 #include "tool.h"
 
+#include "base/moment.h"
+
 /* struct pidfd_info of linux/pidfd.h, which the headers of the build may lack. */
 struct pidfd_info_64 {
 	uint64_t mask;
@@ -31,21 +33,13 @@ struct pidfd_info_64 {
 #define PIDFD_GET_INFO_64 _IOWR(0xff, 11, struct pidfd_info_64)
 #define PIDFD_INFO_EXIT_BIT (UINT64_C(1) << 3)
 
-static uint64_t monotonic_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 int wait_for_pidfd(int pidfd, uint64_t timeout_usec)
 {
 	struct pollfd poll_fd = { .fd = pidfd, .events = POLLIN };
-	uint64_t begin = monotonic_usec();
+	uint64_t begin = moment_now(CLOCK_MONOTONIC);
 
 	for (;;) {
-		uint64_t passed = monotonic_usec() - begin;
+		uint64_t passed = moment_now(CLOCK_MONOTONIC) - begin;
 		uint64_t left = passed < timeout_usec ? timeout_usec - passed : 0;
 		struct timespec rest = { .tv_sec = (time_t)(left / 1000000),
 					 .tv_nsec = (long)(left % 1000000) * 1000 };

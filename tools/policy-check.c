@@ -214,7 +214,7 @@ static int check_file(struct checking *checking, const char *path)
 	int r = judge_read(path, &bytes, &n_bytes, &err);
 
 	checking->name = strcmp(path, "-") == 0 ? "<stdin>" : path;
-	if (r >= 0 && judge_is_compiled(bytes, n_bytes)) {
+	if (r >= 0 && artefact_has_magic(bytes, n_bytes)) {
 		/* A compiled policy is either intact or not. */
 		struct artefact artefact;
 

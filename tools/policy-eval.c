@@ -30,11 +30,6 @@ static int more_severe(int one, int other)
 	return ranks[one] >= ranks[other] ? one : other;
 }
 
-static void add_visible(struct text *out, const char *string)
-{
-	text_add_visible(out, string, strlen(string));
-}
-
 /* Rules that would have allowed it with one other fact. */
 static void add_hints(struct text *out, struct judge *judge, const struct request_buffer *buffer)
 {
@@ -50,9 +45,10 @@ static void add_hints(struct text *out, struct judge *judge, const struct reques
 		    decision_status((enum policy_action)rule->action) != 0)
 			continue;
 		text_add(out, "  near: rule '");
-		add_visible(out, artefact_text(&judge->artefact, rule->name));
+		text_add_visible_string(out, artefact_text(&judge->artefact, rule->name));
 		text_add(out, "' (");
-		add_visible(out, artefact_text(&judge->artefact, sources[rule->source].name));
+		text_add_visible_string(out, artefact_text(&judge->artefact,
+							   sources[rule->source].name));
 		text_addf(out, ":%u) would allow it, but ", rule->line);
 		why_add(out, judge, &buffer->request, &rows[i]);
 		text_add_char(out, '\n');
@@ -89,9 +85,9 @@ static void add_dependences(struct text *out, const struct artefact *artefact,
 
 		add_facts(out, decision->dependences[i].facts);
 		text_add(out, ": rule '");
-		add_visible(out, artefact_text(artefact, rule->name));
+		text_add_visible_string(out, artefact_text(artefact, rule->name));
 		text_add(out, "' (");
-		add_visible(out, artefact_text(artefact, sources[rule->source].name));
+		text_add_visible_string(out, artefact_text(artefact, sources[rule->source].name));
 		text_addf(out, ":%u) says %s\n", rule->line,
 			  policy_action_name((enum policy_action)rule->action));
 	}
@@ -110,7 +106,7 @@ static int eval_words(struct tool_run *run, struct judge *judge, char *words[], 
 	if (run->json) {
 		decision_add_json(&run->out, &judge->artefact, &buffer, &decision);
 	} else if (run->verbosity >= 0) {
-		int status = decision_status(decision.verdict);
+		int status = judge_status(&decision);
 
 		decision_add_text(&run->out, &judge->artefact, &buffer, &decision);
 		add_dependences(&run->out, &judge->artefact, &decision);
@@ -118,7 +114,7 @@ static int eval_words(struct tool_run *run, struct judge *judge, char *words[], 
 			add_hints(&run->out, judge, &buffer);
 		return status;
 	}
-	return decision_status(decision.verdict);
+	return judge_status(&decision);
 }
 
 /* A malformed line also yields "verdict":"deny", for readers that look at nothing else. */
@@ -151,7 +147,7 @@ static int eval_line(struct tool_run *run, struct judge *judge, struct request_b
 	}
 	judge_decide(judge, buffer, &decision);
 	decision_add_json(&run->out, &judge->artefact, buffer, &decision);
-	return decision_status(decision.verdict);
+	return judge_status(&decision);
 }
 
 static int too_long(struct tool_run *run, const struct line_reader *reader)

@@ -69,11 +69,6 @@ static const char *verdict_of(const struct explaining *explaining,
 	return "applies, but something more severe decides";
 }
 
-static void add_visible(struct text *out, const char *string)
-{
-	text_add_visible(out, string, strlen(string));
-}
-
 /* How a sandbox enforces the rule; nothing if the rule's text is not known. */
 static bool add_enforcement(struct text *out, const struct judge *judge, uint32_t row)
 {
@@ -94,9 +89,9 @@ static void add_row(const struct explaining *explaining, const struct policy_exp
 	_cleanup_text_ struct text enforcement = TEXT_INIT;
 
 	text_addf(out, "\n%s rule '", policy_action_name((enum policy_action)rule->action));
-	add_visible(out, artefact_text(&judge->artefact, rule->name));
+	text_add_visible_string(out, artefact_text(&judge->artefact, rule->name));
 	text_add(out, "' (");
-	add_visible(out, file_of(judge, rule));
+	text_add_visible_string(out, file_of(judge, rule));
 	text_addf(out, ":%u) %s\n  ", rule->line, verdict_of(explaining, row));
 	why_add(out, judge, &explaining->buffer->request, row);
 	text_add_char(out, '\n');
@@ -104,7 +99,7 @@ static void add_row(const struct explaining *explaining, const struct policy_exp
 		text_addf(out, "  in a sandbox: %s\n", text_string(&enforcement));
 	if (row->near == NEAR_APPLIES && rule->reason != ARTEFACT_NONE) {
 		text_add(out, "  reason: ");
-		add_visible(out, artefact_text(&judge->artefact, rule->reason));
+		text_add_visible_string(out, artefact_text(&judge->artefact, rule->reason));
 		text_add_char(out, '\n');
 	}
 }
@@ -118,7 +113,7 @@ static void add_credential(const struct explaining *explaining)
 	if (!credential->path)
 		return;
 	text_add(out, "\n'");
-	add_visible(out, credential->path);
+	text_add_visible_string(out, credential->path);
 	if (credential->kinds == CREDENTIAL_STARTUP)
 		text_add(out, "' is a startup file: where an option of sbx-spawn makes the home "
 			      "writable, it stays read-only unless an option names it; rules "
@@ -249,5 +244,5 @@ int policy_verb_explain(void *context, int n_operands, char *operands[], struct 
 		add_json(&explaining);
 	else
 		add_text(&explaining);
-	return decision_status(decision.verdict);
+	return judge_status(&decision);
 }

@@ -80,13 +80,6 @@ int judge_read(const char *path, char **ret_bytes, size_t *ret_n_bytes, struct s
 				 err);
 }
 
-bool judge_is_compiled(const void *bytes, size_t n_bytes)
-{
-	static const uint64_t magic = ARTEFACT_MAGIC;
-
-	return n_bytes >= sizeof(magic) && memcmp(bytes, &magic, sizeof(magic)) == 0;
-}
-
 static bool has_layers(const struct policy_values *values)
 {
 	return values && (values->layers.n_items > 0 || values->project_file);
@@ -104,7 +97,7 @@ static int refuse_compiled(const char *path, const char *why, struct sbx_error *
 static int load_text(const char *path, const char *bytes, size_t n_bytes, struct policy **ret,
 		     struct sbx_error *err)
 {
-	if (judge_is_compiled(bytes, n_bytes))
+	if (artefact_has_magic(bytes, n_bytes))
 		return refuse_compiled(path, "the text of its rules is not in it", err);
 	return policy_load(strcmp(path, "-") == 0 ? "<stdin>" : path, bytes, n_bytes, ret, err);
 }
@@ -197,7 +190,7 @@ static int compile(struct judge *judge, const char *path, const struct policy_va
 	size_t n_block = 0;
 	int r;
 
-	if (judge_is_compiled(judge->bytes, n_bytes)) {
+	if (artefact_has_magic(judge->bytes, n_bytes)) {
 		if (has_layers(values))
 			return refuse_compiled(path, "layers are joined before they are compiled",
 					       err);
@@ -277,4 +270,10 @@ void judge_decide(struct judge *judge, const struct request_buffer *request,
 	for (size_t i = 0; i < n_extensions; i++)
 		ask(judge, i, &judge->policy->extensions[i]);
 	policy_add_votes(ret, judge->votes, n_extensions);
+}
+
+int judge_status(const struct policy_decision *decision)
+{
+	return decision->cause == CAUSE_BAD_REQUEST ? TOOL_USAGE
+						    : decision_status(decision->verdict);
 }

@@ -19,6 +19,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/start.h"
 #include "base/state.h"
@@ -49,11 +50,7 @@ bool decision_log_is_kept(void)
 
 static int fail(struct sbx_error *err, int code, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot replay the log");
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot replay the log");
 }
 
 /* In the directory of this program. */

@@ -155,11 +155,7 @@ static int update_review(const struct update *update, struct sbx_error *err)
 
 static int fail(struct sbx_error *err, int code, const char *path, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot replace the policy at '%s'", path);
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot replace the policy at '%s'", path);
 }
 
 /* Prevents concurrent updates of policies in one directory. The lock ends with the fd. */

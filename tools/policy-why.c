@@ -37,15 +37,10 @@ struct policy_explanation *why_explain(struct judge *judge, const struct policy_
 	return rows;
 }
 
-static void add_text(struct text *out, const char *string)
-{
-	text_add_visible(out, string, strlen(string));
-}
-
 static void add_quoted(struct text *out, const char *string)
 {
 	text_add_char(out, '\'');
-	add_text(out, string);
+	text_add_visible_string(out, string);
 	text_add_char(out, '\'');
 }
 
@@ -156,7 +151,7 @@ static void add_anchor(struct text *out, struct anchors anchors,
 		text_add(out, ": it means any directory of the project ");
 	else
 		text_add(out, ": it is anchored at the project ");
-	add_text(out, request->project_root);
+	text_add_visible_string(out, request->project_root);
 	if (anchors.at_project && anchors.anywhere)
 		text_add(out, ", the rest is anchored at its root");
 	if (request->path && !path_is_beneath(request->path, request->project_root))
@@ -257,7 +252,7 @@ static void add_operations(struct text *out, const struct rule *rule,
 	const char *separator = "";
 
 	text_add(out, "it is not about ");
-	add_text(out, request->operation);
+	text_add_visible_string(out, request->operation);
 	if (!rule)
 		return;
 	text_add(out, " but about ");

@@ -29,7 +29,6 @@ struct extension;
 struct recorder;
 struct sbx_error;
 struct tool_run;
-struct tree;
 
 struct policy_values {
 	struct option_list layers; /* layers above FILE: system, user */
@@ -114,11 +113,12 @@ int judge_open(const char *path, const struct policy_values *values, struct judg
 void judge_close(struct judge *judge);
 void judge_decide(struct judge *judge, const struct request_buffer *request,
 		  struct policy_decision *ret);
+/* The exit status of a decision. A request that cannot be judged is denied, and it is bad input. */
+int judge_status(const struct policy_decision *decision);
 /* Loads @path and its layers as one policy; never a compiled file. */
 int judge_load(const char *path, const struct policy_values *values, struct policy **ret,
 	       struct sbx_error *err);
 int judge_read(const char *path, char **ret_bytes, size_t *ret_n_bytes, struct sbx_error *err);
-bool judge_is_compiled(const void *bytes, size_t n_bytes);
 
 /* policy-words.c: OP ARGUMENT NAME=VALUE..., where a path may be relative to the project, which is
  * the working directory unless project= names another. */

@@ -20,6 +20,7 @@
 #include "../tests/bench/count-alloc.h"
 #include "../tests/bench/measure.h"
 #include "../tests/bench/report.h"
+#include "base/error.h"
 #include "base/units.h"
 
 #define THRESHOLD_DEFAULT 10
@@ -46,10 +47,7 @@ struct settings {
 
 static int bad_usage(struct sbx_error *err, const char *what, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, -EINVAL, "%s", what);
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return -EINVAL;
+	return error_fill(err, -EINVAL, why, fix, "%s", what);
 }
 
 /* @ret keeps its default if @text is NULL. */

@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/moment.h"
 #include "base/process.h"
 
 #include "tool.h"
@@ -93,38 +94,39 @@ static const struct option_spec gc_options[] = {
 	OPTION_END,
 };
 
-/* clang-format off */
-#define VERB(verb, words, kind, least, most, table, text)                                          \
-	{ .name = #verb, .operands = words, .operand_kind = kind, .min_operands = least,           \
-	  .max_operands = most, .options = table, .help = text, .run = ctl_verb_##verb }
-
 static const struct verb_spec verbs[] = {
-	VERB(create, "[SPAWN OPTION...] -- COMMAND [ARGUMENT...]", OPERAND_COMMAND, 0, OPERANDS_ANY,
-	     create_options, "check a configuration and store it for start"),
-	VERB(start, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, NULL, "start created sandboxes"),
-	VERB(list, NULL, OPERAND_NONE, 0, 0, NULL, "list sandboxes, and how ended ones ended"),
-	VERB(inspect, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, NULL, "print the state of sandboxes as JSON"),
-	VERB(stop, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, stop_options,
-	     "ask a sandbox to end, and kill it if it does not"),
-	VERB(kill, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, kill_options,
-	     "kill a sandbox at once, or send a signal"),
-	VERB(pause, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, NULL, "pause all processes of a sandbox"),
-	VERB(resume, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, NULL, "resume a paused sandbox"),
-	VERB(exec, "ID -- COMMAND [ARGUMENT...]", OPERAND_COMMAND, 2, OPERANDS_ANY, NULL,
-	     "run another command in a sandbox that allows it"),
-	VERB(logs, "ID", OPERAND_WORD, 1, 1, logs_options, "print what a sandbox has written"),
-	VERB(wait, "ID", OPERAND_WORD, 1, 1, NULL, "wait for its end and exit with its status"),
-	VERB(remove, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, remove_options,
-	     "remove a sandbox with its log and status"),
-	VERB(gc, NULL, OPERAND_NONE, 0, 0, gc_options,
-	     "remove what crashed sandboxes left behind"),
-	VERB(volume, "create NAME|list|remove NAME...", OPERAND_WORD, 1, OPERANDS_ANY, NULL,
-	     "manage directories for output"),
-	VERB(ping, "[ID...]", OPERAND_WORD, 0, OPERANDS_ANY, NULL,
-	     "check that sandboxes can be built, or are running"),
+	TOOL_VERB(ctl, create, "[SPAWN OPTION...] -- COMMAND [ARGUMENT...]", OPERAND_COMMAND, 0,
+		  OPERANDS_ANY, create_options, "check a configuration and store it for start"),
+	TOOL_VERB(ctl, start, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, NULL,
+		  "start created sandboxes"),
+	TOOL_VERB(ctl, list, NULL, OPERAND_NONE, 0, 0, NULL,
+		  "list sandboxes, and how ended ones ended"),
+	TOOL_VERB(ctl, inspect, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, NULL,
+		  "print the state of sandboxes as JSON"),
+	TOOL_VERB(ctl, stop, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, stop_options,
+		  "ask a sandbox to end, and kill it if it does not"),
+	TOOL_VERB(ctl, kill, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, kill_options,
+		  "kill a sandbox at once, or send a signal"),
+	TOOL_VERB(ctl, pause, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, NULL,
+		  "pause all processes of a sandbox"),
+	TOOL_VERB(ctl, resume, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, NULL,
+		  "resume a paused sandbox"),
+	TOOL_VERB(ctl, exec, "ID -- COMMAND [ARGUMENT...]", OPERAND_COMMAND, 2, OPERANDS_ANY, NULL,
+		  "run another command in a sandbox that allows it"),
+	TOOL_VERB(ctl, logs, "ID", OPERAND_WORD, 1, 1, logs_options,
+		  "print what a sandbox has written"),
+	TOOL_VERB(ctl, wait, "ID", OPERAND_WORD, 1, 1, NULL,
+		  "wait for its end and exit with its status"),
+	TOOL_VERB(ctl, remove, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, remove_options,
+		  "remove a sandbox with its log and status"),
+	TOOL_VERB(ctl, gc, NULL, OPERAND_NONE, 0, 0, gc_options,
+		  "remove what crashed sandboxes left behind"),
+	TOOL_VERB(ctl, volume, "create NAME|list|remove NAME...", OPERAND_WORD, 1, OPERANDS_ANY,
+		  NULL, "manage directories for output"),
+	TOOL_VERB(ctl, ping, "[ID...]", OPERAND_WORD, 0, OPERANDS_ANY, NULL,
+		  "check that sandboxes can be built, or are running"),
 	{ .name = NULL },
 };
-/* clang-format on */
 
 static const struct tool tool = {
 	.command = {
@@ -162,10 +164,7 @@ void ctl_deinit(struct ctl *ctl)
 
 uint64_t ctl_now_usec(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+	return moment_now(CLOCK_REALTIME);
 }
 
 int ctl_fail(struct sbx_error *err, int code, const char *doing, const char *id, const char *why,

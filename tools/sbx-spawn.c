@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/module.h"
+#include "base/moment.h"
 #include "base/process.h"
 #include "kernel/probe.h"
 #include "policy/model.h"
@@ -118,21 +119,19 @@ static int say_check(struct spawn_run *run, struct sbx_error *err)
 
 static int check_with_command(struct sbx_error *err)
 {
-	int r = sbx_error_what(err, -EINVAL, "option '--check' runs no command");
-
+	(void)sbx_error_what(err, -EINVAL, "option '--check' runs no command");
 	sbx_error_why(err, "it shows what this host can enforce, and ends");
 	sbx_error_fix(err, "leave out the command; '--dry-run' checks one without running it");
-	return r;
+	return -EINVAL;
 }
 
 static int no_command(struct sbx_error *err)
 {
-	int r = sbx_error_what(err, -EINVAL, "no command given");
-
+	(void)sbx_error_what(err, -EINVAL, "no command given");
 	sbx_error_why(err, "sbx-spawn runs one command");
 	sbx_error_fix(err, "write 'sbx-spawn -- COMMAND', or 'sbx-spawn --check' to see what this "
 			   "host can enforce");
-	return r;
+	return -EINVAL;
 }
 
 /* One line: what is enforced less than requested, and what to type. */
@@ -277,14 +276,12 @@ static uint64_t deadline_of_changes(const struct spawn_run *run)
 {
 	const struct plan_limit *limit = &run->plan->limits[LIMIT_TIME];
 	uint64_t left = run->plan->grace_usec, now_usec;
-	struct timespec now;
 
 	if (!limit->is_set)
 		return OUTPUT_NO_DEADLINE;
 	if (limit->value > run->result.usec && limit->value - run->result.usec > left)
 		left = limit->value - run->result.usec;
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	now_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+	now_usec = moment_now(CLOCK_MONOTONIC);
 	return left < OUTPUT_NO_DEADLINE - now_usec ? now_usec + left : OUTPUT_NO_DEADLINE;
 }
 
@@ -456,7 +453,6 @@ static const struct tool tool = {
 	},
 	.values_size = sizeof(struct spawn_values),
 	.usage_status = TOOL_FAILED,
-	.usage_context = "exit status 125, where other tools of sbx end with 2",
 };
 
 int main(int argc, char *argv[])

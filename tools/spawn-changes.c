@@ -25,6 +25,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/module.h"
 #include "base/path.h"
 #include "base/progress.h"
@@ -36,11 +37,7 @@
 static int fail(struct sbx_error *err, int code, const char *value, const char *why,
 		const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot write the changes to '%s'", value);
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot write the changes to '%s'", value);
 }
 
 /* Opens the parent directory of the normalized @path; *@ret_real is its path without links. */

@@ -16,6 +16,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "policy/limit.h"
 
 #include "tool.h"
@@ -59,10 +60,7 @@ static int check_without_sandbox(const struct spawn_values *values,
 
 static int refuse_pair(const char *what, const char *why, const char *fix, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -EINVAL, "%s", what);
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return -EINVAL;
+	return error_fill(err, -EINVAL, why, fix, "%s", what);
 }
 
 int spawn_check_options(const struct spawn_values *values, const struct option_spec *options,
@@ -127,11 +125,8 @@ int spawn_take_fds(struct spawn_values *values, struct sbx_error *err)
 static int bad_limit(const char *option, const char *text, const struct sbx_error *reason,
 		     struct sbx_error *err)
 {
-	int r = sbx_error_what(err, -EINVAL, "option '%s' cannot take '%s'", option, text);
-
-	sbx_error_why(err, "%s", reason->why);
-	sbx_error_fix(err, "%s", reason->fix);
-	return r;
+	return error_fill(err, -EINVAL, reason->why, reason->fix, "option '%s' cannot take '%s'",
+			  option, text);
 }
 
 int spawn_read_limits(const struct spawn_values *values, struct request_limit limits[N_LIMITS],

@@ -14,6 +14,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/path.h"
 #include "base/text.h"
 
@@ -28,11 +29,7 @@ int spawn_no_memory(struct sbx_error *err)
 int spawn_bad_value(const char *option, const char *value, const char *why, const char *fix,
 		    struct sbx_error *err)
 {
-	int r = sbx_error_what(err, -EINVAL, "option '%s' cannot take '%s'", option, value);
-
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return r;
+	return error_fill(err, -EINVAL, why, fix, "option '%s' cannot take '%s'", option, value);
 }
 
 /* Removes ".", ".." and empty components in place; ".." at the root is dropped. */

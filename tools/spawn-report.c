@@ -19,6 +19,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -180,11 +181,7 @@ static void add_report(struct text *out, const struct spawn_run *run)
 static int fail_to_open(int code, const char *path, const char *why, const char *fix,
 			struct sbx_error *err)
 {
-	(void)sbx_error_what(err, code, "cannot write the report '%s'", path);
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot write the report '%s'", path);
 }
 
 /* File types that neither accept a report nor may be replaced. */

@@ -354,9 +354,6 @@ int tool_main(const struct tool *tool, int argc, char *argv[])
 
 	if (r == 0)
 		r = run_line(&run, argc, argv, &err);
-	if (r == tool->usage_status && err.code == -EINVAL && tool->usage_context &&
-	    !err.context[0])
-		sbx_error_context(&err, "%s", tool->usage_context);
 	if (err.code < 0) {
 		load_what_can_be_read(&run);
 		tool_tell(&run, &err);

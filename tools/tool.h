@@ -35,7 +35,6 @@ struct tool {
 	struct command command;
 	size_t values_size; /* of the struct that the options' offsets point into */
 	int usage_status;   /* TOOL_USAGE; TOOL_FAILED where the status belongs to a command */
-	const char *usage_context; /* printed with wrong usage, or NULL */
 };
 
 /* The context of a verb. */
@@ -48,6 +47,13 @@ struct tool_run {
 	struct log log;
 	struct text out; /* standard output; written when it grows (tool_flush()) and at the end */
 };
+
+/* A row of the tool's verbs. */
+#define TOOL_VERB(tool, verb, words, kind, least, most, table, text)                               \
+	{                                                                                          \
+		.name = #verb, .operands = words, .operand_kind = kind, .min_operands = least,     \
+		.max_operands = most, .options = table, .help = text, .run = tool##_verb_##verb    \
+	}
 
 int tool_main(const struct tool *tool, int argc, char *argv[]);
 

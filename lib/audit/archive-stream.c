@@ -17,6 +17,8 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
+
 /* ---- the zstd frame (RFC 8878) ---- */
 
 #define WINDOW_SIZE 4096
@@ -130,11 +132,7 @@ const char *archive_member_name(enum archive_member member)
 int archive_fail(struct sbx_error *err, int code, const char *name, const char *why,
 		 const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot read the archive '%s'", name);
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot read the archive '%s'", name);
 }
 
 int archive_fail_format(struct sbx_error *err, const char *name, const char *why)
@@ -187,11 +185,6 @@ struct stream *stream_free(struct stream *stream)
 	free(stream->bytes);
 	free(stream);
 	return NULL;
-}
-
-void stream_free_ptr(struct stream **stream)
-{
-	*stream = stream_free(*stream);
 }
 
 int stream_open(int fd, uint64_t n_packed, const char *name, size_t size, struct stream **ret,

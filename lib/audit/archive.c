@@ -30,6 +30,7 @@
 #include "base/base64.h"
 #include "audit/checkpoint.h"
 #include "audit/key.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "base/text.h"
 
@@ -61,11 +62,6 @@ struct audit_archive *audit_archive_free(struct audit_archive *archive)
 	close_fd(&archive->fd);
 	free(archive);
 	return NULL;
-}
-
-void audit_archive_free_ptr(struct audit_archive **archive)
-{
-	*archive = audit_archive_free(*archive);
 }
 
 const struct segment_about *audit_archive_about(const struct audit_archive *archive)
@@ -413,11 +409,7 @@ struct writer {
 static int fail(struct writer *writer, int code, const char *why, const char *fix,
 		struct sbx_error *err)
 {
-	(void)sbx_error_what(err, code, "cannot write the archive '%s'", writer->name);
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot write the archive '%s'", writer->name);
 }
 
 static int fail_tar(struct writer *writer, struct sbx_error *err)

@@ -53,7 +53,7 @@ int audit_archive_write(int fd, const char *name, const struct archive_source *s
 int audit_archive_open(int directory, const char *name, struct audit_archive **ret,
 		       struct sbx_error *err);
 struct audit_archive *audit_archive_free(struct audit_archive *archive);
-void audit_archive_free_ptr(struct audit_archive **archive);
+CLEANUP_BY(struct audit_archive, audit_archive_free)
 #define _cleanup_audit_archive_ _cleanup_(audit_archive_free_ptr)
 
 const struct segment_about *audit_archive_about(const struct audit_archive *archive);
@@ -114,7 +114,7 @@ struct stream {
 int stream_open(int fd, uint64_t n_packed, const char *name, size_t size, struct stream **ret,
 		struct sbx_error *err);
 struct stream *stream_free(struct stream *stream);
-void stream_free_ptr(struct stream **stream);
+CLEANUP_BY(struct stream, stream_free)
 #define _cleanup_stream_ _cleanup_(stream_free_ptr)
 
 /* Goes to the next member, which must be the expected one and have at most @max bytes. */

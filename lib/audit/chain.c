@@ -50,11 +50,6 @@ struct hasher *hasher_free(struct hasher *hasher)
 	return NULL;
 }
 
-void hasher_free_ptr(struct hasher **hasher)
-{
-	*hasher = hasher_free(*hasher);
-}
-
 int hasher_digest(struct hasher *hasher, const struct iovec *parts, size_t n_parts,
 		  struct audit_hash *ret)
 {

@@ -33,7 +33,7 @@ struct audit_hash {
 /* 0 or -ENOMEM. */
 int hasher_new(struct hasher **ret);
 struct hasher *hasher_free(struct hasher *hasher);
-void hasher_free_ptr(struct hasher **hasher);
+CLEANUP_BY(struct hasher, hasher_free)
 #define _cleanup_hasher_ _cleanup_(hasher_free_ptr)
 
 /* Digest of the concatenated @n_parts parts. 0, or -EIO if libcrypto fails. */

@@ -21,6 +21,7 @@
 #include "audit/merkle.h"
 #include "base/base64.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/text.h"
 
 /* ---- signatures ---- */
@@ -506,10 +507,7 @@ static int parse(const void *bytes, size_t n_bytes, struct audit_checkpoint *ret
 static int fail(struct sbx_error *err, int code, const char *doing, const char *why,
 		const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot %s the checkpoint", doing);
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot %s the checkpoint", doing);
 }
 
 int checkpoint_parse(const void *bytes, size_t n_bytes, struct audit_checkpoint *ret,

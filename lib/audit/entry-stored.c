@@ -19,6 +19,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/moment.h"
 #include "audit/shape.h"
 #include "base/json.h"
@@ -173,11 +174,7 @@ void entry_free_ptr(struct audit_entry **entry)
 
 int entry_fail(struct sbx_error *err, int code, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot take the record");
-	sbx_error_why(err, "%s", why);
-	if (fix)
-		sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot take the record");
 }
 
 int entry_fail_memory(struct sbx_error *err)

@@ -169,7 +169,6 @@ struct audit_entry {
 	const char *writer_confined;
 };
 
-#define _cleanup_entry_ _cleanup_(entry_deinit)
 void entry_deinit(struct audit_entry *entry);
 /* An audit_entry is large: allocate it on the heap. */
 void entry_free_ptr(struct audit_entry **entry);

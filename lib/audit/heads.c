@@ -35,6 +35,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/moment.h"
 #include "base/start.h"
 #include "base/text.h"
 
@@ -127,7 +128,7 @@ static void head_command_deinit(struct head_command *command)
 #define JOURNAL_WAIT_USEC 250000
 #define PROBLEM_SIZE 256
 
-struct place {
+struct receiver {
 	bool is_due;
 	uint64_t not_before_usec;
 	char problem[PROBLEM_SIZE]; /* "" once it works again */
@@ -142,7 +143,7 @@ struct heads {
 	struct text origin, note;
 	uint64_t size;
 	struct audit_hash root;
-	struct place journal, witness;
+	struct receiver journal, witness;
 	/* the running command */
 	int epoll; /* contains the pidfd, so that a loop needs to watch one fd only */
 	struct head_command command;
@@ -165,11 +166,6 @@ struct heads *heads_free(struct heads *heads)
 	free(heads->tool);
 	free(heads);
 	return NULL;
-}
-
-void heads_free_ptr(struct heads **heads)
-{
-	*heads = heads_free(*heads);
 }
 
 static int fill(struct heads *heads, const struct heads_options *options)
@@ -205,15 +201,15 @@ int heads_new(const struct heads_options *options, struct heads **ret, struct sb
 
 /* ---- results ---- */
 
-static void fail(struct heads *heads, struct place *place, const char *format, ...)
+static void fail(struct heads *heads, struct receiver *receiver, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));
-static void fail(struct heads *heads, struct place *place, const char *format, ...)
+static void fail(struct heads *heads, struct receiver *receiver, const char *format, ...)
 {
 	va_list args;
 
 	heads->state.n_failed++;
 	va_start(args, format);
-	(void)vsnprintf(place->problem, sizeof(place->problem), format, args);
+	(void)vsnprintf(receiver->problem, sizeof(receiver->problem), format, args);
 	va_end(args);
 }
 
@@ -403,21 +399,13 @@ int heads_fd(const struct heads *heads)
 	return heads->epoll;
 }
 
-static uint64_t clock_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 void heads_finish(struct heads *heads)
 {
 	if (heads->journal.is_due)
-		tell_journal(heads, clock_usec(), true);
+		tell_journal(heads, moment_now(CLOCK_MONOTONIC), true);
 	while (heads->witness.is_due || heads->command.pidfd >= 0) {
 		struct pollfd wait = { .fd = heads->epoll, .events = POLLIN };
-		uint64_t now = clock_usec(), next;
+		uint64_t now = moment_now(CLOCK_MONOTONIC), next;
 
 		heads->witness.not_before_usec = 0;
 		next = heads_turn(heads, now);

@@ -43,7 +43,7 @@ struct heads_options {
 int heads_new(const struct heads_options *options, struct heads **ret, struct sbx_error *err);
 /* Discards unsent heads and kills a running command: see heads_finish(). */
 struct heads *heads_free(struct heads *heads);
-void heads_free_ptr(struct heads **heads);
+CLEANUP_BY(struct heads, heads_free)
 #define _cleanup_heads_ _cleanup_(heads_free_ptr)
 
 /* For audit_log_watch(): stores the head, sends nothing yet. */

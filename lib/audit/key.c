@@ -30,6 +30,7 @@
 
 #include "audit/checkpoint.h"
 #include "base/base64.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/path.h"
@@ -109,10 +110,7 @@ void key_deinit(struct audit_key *key)
 static int fail(struct sbx_error *err, int code, const char *doing, const char *name,
 		const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot %s the key '%s'", doing, name);
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot %s the key '%s'", doing, name);
 }
 
 int key_make(uint64_t epoch, struct audit_key *ret, struct sbx_error *err)
@@ -251,7 +249,7 @@ static int read_keyring(const char *credentials, const char *name, struct audit_
 	return is_erased(&line) ? KEY_ERASED : parse_line(&line, ret);
 }
 
-static const struct place {
+static const struct key_place {
 	const char *tag;
 	int (*read)(const char *credentials, const char *name, struct audit_key *ret);
 } places[] = {
@@ -261,7 +259,7 @@ static const struct place {
 
 /* Finds the row of a place; *@ret_name is the part of @place after its tag. NULL if it is
  * malformed. */
-static const struct place *find_place(const char *place, const char **ret_name)
+static const struct key_place *find_place(const char *place, const char **ret_name)
 {
 	for (size_t i = 0; i < N_ELEMENTS(places); i++) {
 		size_t n = strlen(places[i].tag);
@@ -284,7 +282,7 @@ static const struct place *find_place(const char *place, const char **ret_name)
 static int read_place(const char *place, const char *credentials, struct audit_key *ret)
 {
 	const char *name;
-	const struct place *row = find_place(place, &name);
+	const struct key_place *row = find_place(place, &name);
 	int r = row ? row->read(credentials, name, ret) : -EBADMSG;
 
 	if (r != 0)
@@ -551,11 +549,7 @@ size_t notes_next(const char *bytes, size_t n_bytes, bool is_end)
 
 static int fail_epochs(struct sbx_error *err, int code, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot use the file '%s' of the log", EPOCHS_NAME);
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot use the file '%s' of the log", EPOCHS_NAME);
 }
 
 /* 0, -EBADMSG or -ENOMEM. */

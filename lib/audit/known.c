@@ -31,6 +31,7 @@
 #include "audit/checkpoint.h"
 #include "audit/heads.h"
 #include "base/base64.h"
+#include "base/error.h"
 #include "base/text.h"
 
 #define TITLE "sbx-audit/verified/1"
@@ -401,7 +402,6 @@ int witness_parse(struct witness *ret, const char *bytes, size_t n_bytes, struct
  */
 
 #define HEADS_KEPT_MAX WITNESS_HEADS_MAX
-#define NUMBER_SIZE 24
 
 static void journal_close(sd_journal **journal)
 {
@@ -418,11 +418,7 @@ struct journal_reading {
 
 static int fail_journal(struct sbx_error *err, int code, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot read the log's heads in the journal");
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot read the log's heads in the journal");
 }
 
 /* ---- fields ---- */

@@ -32,6 +32,7 @@
 #include <sbx/error.h>
 
 #include "audit/log-internal.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/path.h"
@@ -314,11 +315,7 @@ struct import {
 
 static int import_fail(struct sbx_error *err, int code, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot import the spool");
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot import the spool");
 }
 
 static int import_fail_file(struct sbx_error *err, int code)

@@ -25,19 +25,16 @@
 #include <sbx/error.h>
 
 #include "audit/log-internal.h"
+#include "base/error.h"
 #include "base/fd.h"
+#include "base/moment.h"
 
 #define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
 #define LOCK_PAUSE_NSEC 2000000
-#define USEC_PER_SEC 1000000u
-#define NSEC_PER_USEC 1000u
 
 uint64_t log_now_usec(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / NSEC_PER_USEC;
+	return moment_now(CLOCK_REALTIME);
 }
 
 void log_put_u64(uint8_t *at, uint64_t value)
@@ -58,33 +55,21 @@ uint64_t log_get_u64(const uint8_t *at)
 int log_fail(struct sbx_error *err, int code, const char *directory, const char *why,
 	     const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot open the log '%s'", directory);
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot open the log '%s'", directory);
 }
 
 /* ---- the lock ---- */
-
-static uint64_t monotonic_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / NSEC_PER_USEC;
-}
 
 /* flock() has no timeout: poll. */
 static int lock_directory(int directory, uint64_t wait_usec)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NSEC };
-	uint64_t began = monotonic_usec();
+	uint64_t began = moment_now(CLOCK_MONOTONIC);
 
 	while (flock(directory, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return -errno;
-		if (monotonic_usec() - began >= wait_usec)
+		if (moment_now(CLOCK_MONOTONIC) - began >= wait_usec)
 			return -EBUSY;
 		(void)nanosleep(&pause, NULL);
 	}

@@ -49,11 +49,6 @@ struct audit_log *audit_log_free(struct audit_log *log)
 	return NULL;
 }
 
-void audit_log_free_ptr(struct audit_log **log)
-{
-	*log = audit_log_free(*log);
-}
-
 static int prepare(struct audit_log *log, const struct audit_log_options *options,
 		   struct sbx_error *err)
 {

@@ -50,7 +50,7 @@ struct audit_log_options {
 struct audit_writer {
 	unsigned uid;
 	int pid;
-	const char *confined; /* place_name() of the writer, a static string; NULL: not confined */
+	const char *confined; /* a name by peer_place_name(), static; NULL: not confined */
 };
 
 /* A committed checkpoint. */
@@ -91,7 +91,7 @@ int audit_log_open(const struct audit_log_options *options, struct audit_log **r
 		   struct sbx_error *err);
 /* Discards uncommitted records. */
 struct audit_log *audit_log_free(struct audit_log *log);
-void audit_log_free_ptr(struct audit_log **log);
+CLEANUP_BY(struct audit_log, audit_log_free)
 #define _cleanup_audit_log_ _cleanup_(audit_log_free_ptr)
 
 /* Sets how long each write waits for another process's lock on the segment, instead of some

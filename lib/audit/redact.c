@@ -78,11 +78,6 @@ struct redactor *redactor_free(struct redactor *redactor)
 	return NULL;
 }
 
-void redactor_free_ptr(struct redactor **redactor)
-{
-	*redactor = redactor_free(*redactor);
-}
-
 /* ---- set-up ---- */
 
 /* The table row of an automaton word: words after the table's end are variants of its last row. */

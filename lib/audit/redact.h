@@ -26,7 +26,7 @@ struct redactor;
 int redactor_new(const char *const *patterns, size_t n_patterns, struct redactor **ret,
 		 struct sbx_error *err);
 struct redactor *redactor_free(struct redactor *redactor);
-void redactor_free_ptr(struct redactor **redactor);
+CLEANUP_BY(struct redactor, redactor_free)
 #define _cleanup_redactor_ _cleanup_(redactor_free_ptr)
 
 /*

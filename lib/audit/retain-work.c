@@ -26,6 +26,7 @@
 #include "audit/checkpoint.h"
 #include "audit/key.h"
 #include "audit/chain.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/text.h"
 
@@ -41,11 +42,7 @@ struct segment_end {
 static int retain_fail(struct sbx_error *err, int code, const char *doing, const char *name,
 		       const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot %s the segment '%s'", doing, name);
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot %s the segment '%s'", doing, name);
 }
 
 static void count_row(struct retain_count *count)

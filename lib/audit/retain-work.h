@@ -11,8 +11,6 @@
 #include "audit/retain.h"
 #include "audit/chain.h"
 
-struct audit_archive;
-
 #define RETAIN_NEW_SUFFIX ".new"
 
 /* How far the log was deleted: the number of records, and the hash of the last one. */

@@ -200,7 +200,6 @@ static void held_free(struct held *held)
 {
 	free(held->firsts);
 }
-#define _cleanup_held_ _cleanup_(held_free)
 
 static int hold(struct held *held, uint64_t first)
 {
@@ -258,11 +257,6 @@ struct retention *retention_free(struct retention *retention)
 		held_free(&retention->held);
 	free(retention);
 	return NULL;
-}
-
-void retention_free_ptr(struct retention **retention)
-{
-	*retention = retention_free(*retention);
 }
 
 static int look(int directory, struct segment_list *list, struct retain_facts *facts)

@@ -135,7 +135,7 @@ int retention_next(struct retention *retention, struct retain_report *ret_report
 void retention_work(struct retention *retention);
 int retention_end(struct retention *retention, struct sbx_error *err);
 struct retention *retention_free(struct retention *retention);
-void retention_free_ptr(struct retention **retention);
+CLEANUP_BY(struct retention, retention_free)
 #define _cleanup_retention_ _cleanup_(retention_free_ptr)
 
 /* Reports what audit_log_retain() would do, without the lock; sizes of archives are estimates. */

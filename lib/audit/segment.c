@@ -330,11 +330,6 @@ struct segment *segment_free(struct segment *segment)
 	return NULL;
 }
 
-void segment_free_ptr(struct segment **segment)
-{
-	*segment = segment_free(*segment);
-}
-
 int segment_open(int directory, const struct segment_file *file, struct segment **ret,
 		 struct sbx_error *err)
 {

@@ -86,7 +86,7 @@ int segment_open(int directory, const struct segment_file *file, struct segment 
 int segment_open_patiently(int directory, const struct segment_file *file, struct segment **ret,
 			   struct sbx_error *err);
 struct segment *segment_free(struct segment *segment);
-void segment_free_ptr(struct segment **segment);
+CLEANUP_BY(struct segment, segment_free)
 #define _cleanup_segment_ _cleanup_(segment_free_ptr)
 
 /* -EBADMSG if it is missing or malformed. */

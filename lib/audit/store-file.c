@@ -25,6 +25,7 @@
 #include <sbx/error.h>
 
 #include "audit/readahead.h"
+#include "base/error.h"
 #include "base/path.h"
 
 /* ---- errors ---- */
@@ -65,10 +66,8 @@ int store_fail(struct store *store, const char *doing, struct sbx_error *err)
 		code = -ENOSPC;
 		fix = "free some space on the file system";
 	}
-	(void)sbx_error_what(err, code, "cannot %s the segment '%s'", doing, store->name);
-	sbx_error_why(err, "%s", sqlite3_errmsg(store->db));
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, sqlite3_errmsg(store->db), fix, "cannot %s the segment '%s'",
+			  doing, store->name);
 }
 
 int store_fail_format(const char *name, const char *why, struct sbx_error *err)
@@ -82,11 +81,7 @@ int store_fail_format(const char *name, const char *why, struct sbx_error *err)
 static int fail_file(const char *name, int code, const char *why, const char *fix,
 		     struct sbx_error *err)
 {
-	(void)sbx_error_what(err, code, "cannot open the segment '%s'", name);
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot open the segment '%s'", name);
 }
 
 /* ---- tables ---- */
@@ -199,11 +194,6 @@ struct store *store_free(struct store *store)
 	(void)readahead_free(store->readahead);
 	free(store);
 	return NULL;
-}
-
-void store_free_ptr(struct store **store)
-{
-	*store = store_free(*store);
 }
 
 /* The owner of a file could change it while it is being written. A reader does not mind: it checks

@@ -64,7 +64,7 @@ int store_open_to_read(int directory, const char *name, struct store **ret, stru
 #define STORE_PATIENCE_MSEC 5000
 void store_set_patience(struct store *store, unsigned msec);
 struct store *store_free(struct store *store);
-void store_free_ptr(struct store **store);
+CLEANUP_BY(struct store, store_free)
 #define _cleanup_store_ _cleanup_(store_free_ptr)
 
 /*

@@ -18,6 +18,13 @@
 #define _cleanup_fclose_ _cleanup_(close_stream)
 #define _cleanup_closedir_ _cleanup_(close_dir)
 
+/* Defines x_free_ptr() for a variable that owns what x_free() frees; x_free() returns NULL. */
+#define CLEANUP_BY(type, free_function)                                                            \
+	static inline void free_function##_ptr(type **owner)                                       \
+	{                                                                                          \
+		*owner = free_function(*owner);                                                    \
+	}
+
 /* Moves the value out of @p and sets @p to NULL. */
 #define take_ptr(p)                                                                                \
 	({                                                                                         \

@@ -84,6 +84,24 @@ void sbx_error_context(struct sbx_error *err, const char *format, ...)
 	va_end(args);
 }
 
+int error_fill(struct sbx_error *err, int code, const char *why, const char *fix,
+	       const char *format, ...)
+{
+	va_list args;
+
+	if (!err)
+		return code;
+	*err = (struct sbx_error){ .code = code };
+	va_start(args, format);
+	fill(err->what, format, args);
+	va_end(args);
+	if (why)
+		sbx_error_why(err, "%s", why);
+	if (fix)
+		sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
 int error_retell(struct sbx_error *err, int code, const char *format, ...)
 {
 	char what[SBX_ERROR_TEXT_SIZE];

@@ -13,6 +13,11 @@ struct text;
  * may point into @err. */
 int error_retell(struct sbx_error *err, int code, const char *format, ...) SBX_PRINTF(3, 4);
 
+/* Fills @err: @format is what failed; @why and @fix are texts as they are, or NULL. Returns @code.
+ */
+int error_fill(struct sbx_error *err, int code, const char *why, const char *fix,
+	       const char *format, ...) SBX_PRINTF(5, 6);
+
 /* sbx_error_fix() with @id in place of each word "ID" of @fix. */
 void error_fix_for(struct sbx_error *err, const char *fix, const char *id);
 

@@ -27,6 +27,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/moment.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -273,13 +274,10 @@ bool log_rate_allows(struct log_rate *rate, uint64_t now_usec, uint64_t *ret_lef
 void log_warn_rated(const struct log *log, struct log_rate *rate, const char *format, ...)
 {
 	_cleanup_text_ struct text raw = TEXT_INIT;
-	struct timespec now;
 	uint64_t left_out;
 	va_list args;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	if (!log_rate_allows(rate, (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000,
-			     &left_out))
+	if (!log_rate_allows(rate, moment_now(CLOCK_MONOTONIC), &left_out))
 		return;
 	va_start(args, format);
 	text_addv(&raw, format, args);

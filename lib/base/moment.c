@@ -20,6 +20,14 @@
 #define YEARS_PER_ERA 400
 #define DAYS_PER_ERA 146097
 
+uint64_t moment_now(clockid_t clock)
+{
+	struct timespec now;
+
+	(void)clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
+}
+
 static bool take_number(const char **at, size_t n_digits, int *ret)
 {
 	int value = 0;

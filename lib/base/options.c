@@ -106,6 +106,17 @@ static int refuse_second(const struct option_spec *spec, struct written as, stru
 	return r;
 }
 
+static int refuse_missing(const struct option_spec *spec, struct written as, const char *why,
+			  struct sbx_error *err)
+{
+	int r = sbx_error_what(err, -EINVAL, "option '%.*s' needs %s", as.len, as.word,
+			       spec->metavar);
+
+	sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "write '--%s=%s'", spec->name, spec->metavar);
+	return r;
+}
+
 static int store(struct found found, const char *glued, struct cursor *cursor, struct written as,
 		 struct sbx_error *err)
 {
@@ -120,15 +131,15 @@ static int store(struct found found, const char *glued, struct cursor *cursor, s
 		sbx_error_fix(err, "write only '%.*s'", as.len, as.word);
 		return r;
 	}
-	if (kind->takes_value && !value && cursor->at < cursor->argc)
+	/* "--" as a word of its own ends the options: a value was forgotten before it. */
+	if (kind->takes_value && !value && cursor->at < cursor->argc) {
 		value = cursor->argv[cursor->at++];
-	if (kind->takes_value && !value) {
-		r = sbx_error_what(err, -EINVAL, "option '%.*s' needs %s", as.len, as.word,
-				   spec->metavar);
-		sbx_error_why(err, "nothing follows it");
-		sbx_error_fix(err, "write '--%s=%s'", spec->name, spec->metavar);
-		return r;
+		if (strcmp(value, "--") == 0)
+			return refuse_missing(spec, as, "'--' follows it, which ends the options",
+					      err);
 	}
+	if (kind->takes_value && !value)
+		return refuse_missing(spec, as, "nothing follows it", err);
 	if (spec->is_once && option_is_given(spec, found.values))
 		return refuse_second(spec, as, err);
 	return kind->store(spec, (char *)found.values + spec->offset, value, as, err);

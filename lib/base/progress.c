@@ -5,6 +5,7 @@
  * whether to show it, from --quiet, --json and the configuration.
  */
 
+#include "base/moment.h"
 #include "base/progress.h"
 
 #include <errno.h>
@@ -20,19 +21,12 @@
 #define LINE_SIZE 128
 #define CLEAR "\r\033[K"
 
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 void progress_begin(struct progress *progress, int fd, const char *what, const char *unit)
 {
-	*progress = (struct progress){
-		.fd = fd, .what = what, .unit = unit, .begin_usec = fd < 0 ? 0 : now_usec()
-	};
+	*progress = (struct progress){ .fd = fd,
+				       .what = what,
+				       .unit = unit,
+				       .begin_usec = fd < 0 ? 0 : moment_now(CLOCK_MONOTONIC) };
 }
 
 static bool is_due(const struct progress *progress, uint64_t now)
@@ -63,7 +57,7 @@ void progress_show_at(struct progress *progress, uint64_t now, uint64_t done, ui
 void progress_show(struct progress *progress, uint64_t done, uint64_t total)
 {
 	if (progress->fd >= 0)
-		progress_show_at(progress, now_usec(), done, total);
+		progress_show_at(progress, moment_now(CLOCK_MONOTONIC), done, total);
 }
 
 void progress_clear(struct progress *progress)

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 
 #define SIZE_OLDEST sizeof(struct sbx_spawn_config) /* of the first version */
 #define PROGRAM_DEFAULT SBX_BINDIR "/sbx-spawn"
@@ -40,10 +41,7 @@ static void copies_deinit(struct copies *copies)
 
 static int refuse(struct sbx_error *err, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, -EINVAL, "cannot start a sandbox");
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return -EINVAL;
+	return error_fill(err, -EINVAL, why, fix, "cannot start a sandbox");
 }
 
 static size_t count(const char *const *words)

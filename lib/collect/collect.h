@@ -74,7 +74,7 @@ struct collector_options {
 int collector_new(const struct collector_options *options, struct collector **ret,
 		  struct sbx_error *err);
 struct collector *collector_free(struct collector *collector);
-void collector_free_ptr(struct collector **collector);
+CLEANUP_BY(struct collector, collector_free)
 #define _cleanup_collector_ _cleanup_(collector_free_ptr)
 
 /* To be passed to service_listen() under the name COLLECT_SOCKET. */

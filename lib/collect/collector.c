@@ -23,6 +23,7 @@
 #include "audit/key.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/moment.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "collect/collect-internal.h"
@@ -37,17 +38,9 @@
 /* The loop serves no client while SQLite waits for a lock: give up soon, retry at the next tick. */
 #define PATIENCE_MSEC 100
 
-static uint64_t clock_usec(clockid_t clock)
-{
-	struct timespec now;
-
-	(void)clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
-}
-
 uint64_t collect_clock_usec(void)
 {
-	return clock_usec(CLOCK_MONOTONIC);
+	return moment_now(CLOCK_MONOTONIC);
 }
 
 void collect_trouble(struct collector *collector, const struct sbx_error *err)
@@ -113,7 +106,7 @@ static int open_sender(void *service, struct client *client, const struct client
 				   .client = client,
 				   .writer = { .uid = origin->peer->uid,
 					       .pid = origin->peer->pid,
-					       .confined = place_name(origin->peer->place) } };
+					       .confined = peer_place_name(origin->peer->place) } };
 	collector->is_status_due = true;
 	*ret_data = sender;
 	return 0;
@@ -230,7 +223,7 @@ static void import(struct collector *collector)
 static void change_key(struct collector *collector)
 {
 	const struct collector_options *options = &collector->options;
-	uint64_t now = clock_usec(CLOCK_REALTIME);
+	uint64_t now = moment_now(CLOCK_REALTIME);
 	struct sbx_error err = { .code = 0 };
 
 	if (options->epoch_usec == 0 || !audit_log_can_change_key(options->audit) ||
@@ -308,16 +301,11 @@ struct collector *collector_free(struct collector *collector)
 	return NULL;
 }
 
-void collector_free_ptr(struct collector **collector)
-{
-	*collector = collector_free(*collector);
-}
-
 /* When the current key was created: its file's modification time. A key from a systemd credential
  * has no file; its time begins with the service. */
 static uint64_t find_epoch(const struct collector *collector)
 {
-	uint64_t now = clock_usec(CLOCK_REALTIME), then;
+	uint64_t now = moment_now(CLOCK_REALTIME), then;
 	struct stat st;
 
 	if (fstatat(collector->options.directory, KEY_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)

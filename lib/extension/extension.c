@@ -29,13 +29,7 @@
 
 #include "extension/answer.h"
 
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
+#include "base/moment.h"
 
 static struct question *question_at(struct extension *extension, size_t i)
 {
@@ -97,7 +91,7 @@ static void fail(struct extension *extension, const char *fault)
 	text_reset(&extension->read);
 	extension->n_failed = extension->n_open;
 	extension->fault = fault;
-	extension->restart_usec = now_usec() + extension->pause_usec;
+	extension->restart_usec = moment_now(CLOCK_MONOTONIC) + extension->pause_usec;
 	extension->pause_usec = extension->pause_usec * 2 < EXTENSION_PAUSE_MAX_USEC
 					? extension->pause_usec * 2
 					: EXTENSION_PAUSE_MAX_USEC;
@@ -106,7 +100,7 @@ static void fail(struct extension *extension, const char *fault)
 
 static void try_restart(struct extension *extension)
 {
-	if (extension->restart_usec == 0 || now_usec() < extension->restart_usec)
+	if (extension->restart_usec == 0 || moment_now(CLOCK_MONOTONIC) < extension->restart_usec)
 		return;
 	if (!program_is_gone(&extension->program) || extension_start(extension) < 0)
 		fail(extension, "it cannot be started");
@@ -146,7 +140,7 @@ static int count_unread(const struct extension *extension)
  */
 static void end_start(struct extension *extension)
 {
-	uint64_t deadline = now_usec() + extension->limit_usec;
+	uint64_t deadline = moment_now(CLOCK_MONOTONIC) + extension->limit_usec;
 
 	extension->has_begun = true;
 	for (size_t i = 0; i < extension->n_open; i++)
@@ -240,7 +234,8 @@ uint64_t extension_submit(struct extension *extension, const char *request_json,
 	question = question_at(extension, extension->n_open++);
 	question->number = extension->n_asked;
 	question->deadline_usec =
-		now_usec() + (extension->has_begun ? extension->limit_usec : EXTENSION_START_USEC);
+		moment_now(CLOCK_MONOTONIC) +
+		(extension->has_begun ? extension->limit_usec : EXTENSION_START_USEC);
 	send_unsent(extension);
 	if (extension->restart_usec == 0)
 		look_whether_it_has_begun(extension);
@@ -322,7 +317,7 @@ static int take_line(struct extension *extension, uint64_t *ret_number, struct p
 static void check_deadline(struct extension *extension)
 {
 	if (extension->n_open > 0 && extension->n_failed == 0 &&
-	    now_usec() >= question_at(extension, 0)->deadline_usec)
+	    moment_now(CLOCK_MONOTONIC) >= question_at(extension, 0)->deadline_usec)
 		fail(extension, extension->has_begun
 					? "it took longer than 100 ms"
 					: "it did not read its first question for 10 s");

@@ -47,7 +47,7 @@ int extension_new(const char *name, const char *const *argv, struct extension **
 struct extension *extension_free(struct extension *extension);
 /* Replaces EXTENSION_DEADLINE_USEC from the next question on, for tests on slow machines. */
 void extension_set_deadline(struct extension *extension, uint64_t usec);
-void extension_free_ptr(struct extension **extension);
+CLEANUP_BY(struct extension, extension_free)
 #define _cleanup_extension_ _cleanup_(extension_free_ptr)
 
 /* @request_json is the normalised request (request_add_json()). Returns within the deadline; the

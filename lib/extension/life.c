@@ -63,11 +63,6 @@ struct extension *extension_free(struct extension *extension)
 	return NULL;
 }
 
-void extension_free_ptr(struct extension **extension)
-{
-	*extension = extension_free(*extension);
-}
-
 static int make(const char *name, const char *const *argv, struct extension **ret)
 {
 	_cleanup_extension_ struct extension *extension = calloc(1, sizeof(*extension));

@@ -78,7 +78,7 @@ static int execute(const struct plan *plan, const char *path, struct exec_failur
 	return r;
 }
 
-int kernel_exec(const struct plan *plan, struct exec_failure *ret)
+int kernel_search(const struct plan *plan, kernel_try_fn *try, struct exec_failure *ret)
 {
 	const char *name = plan->argv[0];
 	const char *at = kernel_search_path(plan->environment);
@@ -88,14 +88,14 @@ int kernel_exec(const struct plan *plan, struct exec_failure *ret)
 	if (*name == '\0')
 		return -ENOENT;
 	if (strchr(name, '/'))
-		return execute(plan, name, ret);
+		return try(plan, name, ret);
 	for (;; at++) {
 		char path[PATH_MAX];
 		size_t n = strcspn(at, ":");
 		int r = join(path, at, n, name);
 
 		if (r == 0)
-			r = execute(plan, path, ret);
+			r = try(plan, path, ret);
 		if (!is_absence(r))
 			return r;
 		/* A file that may not be executed is a better answer than a missing one. */
@@ -105,6 +105,11 @@ int kernel_exec(const struct plan *plan, struct exec_failure *ret)
 		if (*at == '\0')
 			return result;
 	}
+}
+
+int kernel_exec(const struct plan *plan, struct exec_failure *ret)
+{
+	return kernel_search(plan, execute, ret);
 }
 
 /*

@@ -109,8 +109,12 @@ int kernel_confine(struct kernel *kernel, struct kernel_failure *ret);
 /* Loads the filter as its last step; if that notifies, the caller must then send and close
  * notify_fd. */
 int kernel_become(struct kernel *kernel, struct kernel_failure *ret);
-/* The directories in which kernel_exec() looks for a name. */
+/* The directories in which kernel_search() looks for a name. */
 const char *kernel_search_path(char *const *environment);
+/* Tries the command's name as it is, or in each directory of its PATH, until @try returns something
+ * else than the errno of an absent program. The best of these errnos if it never does. */
+typedef int kernel_try_fn(const struct plan *plan, const char *path, struct exec_failure *ret);
+int kernel_search(const struct plan *plan, kernel_try_fn *try, struct exec_failure *ret);
 /* Returns only on failure: -ENOENT is 127, everything else 126. PATH is the command's own. */
 int kernel_exec(const struct plan *plan, struct exec_failure *ret);
 /*

@@ -14,7 +14,6 @@
 
 struct kernel;
 struct mount_attributes;
-struct step;
 struct step_owner;
 
 /* A detached copy of the mount(s) at @fd; @flags: AT_RECURSIVE or 0. */

@@ -97,7 +97,7 @@ static int use(struct arena *arena, const char *path, int directory, struct host
 	ret->has_cgroup_kill = has_kill(directory, first);
 	ret->cgroup_why =
 		controllers == ALL ? NULL
-		: first		   ? "the controllers are not in the tree of cgroup v2"
+		: first ? "the root of cgroup v2 lacks controllers (cgroup v1 may have them)"
 			: "controllers can be enabled only in a cgroup without processes, and sbx runs in this one";
 	return ret->cgroup ? 0 : -ENOMEM;
 }

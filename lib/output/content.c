@@ -18,6 +18,8 @@
 
 #include "output/output.h"
 
+#include "base/moment.h"
+
 #define BLOCK_BYTES 65536
 #define ZEROS_BYTES (INT64_C(1) << 30)
 
@@ -53,14 +55,12 @@ static int fail_in_archive(struct content *content)
 int content_check_clock(struct content *content)
 {
 	const struct output_options *options = content->options;
-	struct timespec now;
 
 	if (options->advanced)
 		options->advanced(options->userdata, content->n_names);
 	if (options->deadline_usec == OUTPUT_NO_DEADLINE)
 		return 0;
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	if ((uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000 < options->deadline_usec)
+	if (moment_now(CLOCK_MONOTONIC) < options->deadline_usec)
 		return 0;
 	return fail(content, -ETIME, "the time limit was reached while it was being archived");
 }

@@ -21,6 +21,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "policy/compose.h"
 #include "policy/credentials.h"
@@ -196,11 +197,8 @@ int mark_requested(struct planner *planner)
 static int refuse_mount(struct planner *planner, struct step_origin origin, const char *why,
 			const char *fix)
 {
-	(void)sbx_error_what(planner->err, -EINVAL, "cannot mount as %s says",
-			     origin_text(&origin));
-	sbx_error_why(planner->err, "%s", why);
-	sbx_error_fix(planner->err, "%s", fix);
-	return -EINVAL;
+	return error_fill(planner->err, -EINVAL, why, fix, "cannot mount as %s says",
+			  origin_text(&origin));
 }
 
 static int mark_mount(struct planner *planner, const struct policy_mount *mount)

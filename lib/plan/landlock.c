@@ -22,7 +22,6 @@
 
 #define ABI_REFER 2
 #define ABI_TRUNCATE 3
-#define ABI_NETWORK 4
 #define ABI_IOCTL 5
 #define ABI_SCOPES 6
 

@@ -191,10 +191,14 @@ static int refuse_limit(struct planner *planner, enum limit limit)
 
 	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot enforce %s here",
 			     origin_text(&held->origin));
-	sbx_error_why(planner->err, "%s", why_no_cgroup(planner->host));
+	if (rows[limit].controller)
+		sbx_error_why(planner->err, "it needs the cgroup controller '%s', and %s",
+			      limit_name(limit), why_no_cgroup(planner->host));
+	else
+		sbx_error_why(planner->err, "%s", why_no_cgroup(planner->host));
 	sbx_error_fix(
 		planner->err,
-		"run it in a unit with Delegate=yes (systemd-run --user -p Delegate=yes), or accept less with --best-effort-limits or 'limits: {mode: best-effort}'");
+		"run it in a unit of systemd with Delegate=yes (systemd-run --user -p Delegate=yes), or accept a weaker limit: --best-effort-limits or 'limits: {mode: best-effort}'");
 	return -EOPNOTSUPP;
 }
 

@@ -23,6 +23,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "policy/artefact.h"
 #include "policy/compile.h"
 #include "policy/decide.h"
@@ -163,10 +164,7 @@ int planner_status(struct planner *planner)
 int planner_refuse(struct planner *planner, int code, const char *what, const char *why,
 		   const char *fix)
 {
-	(void)sbx_error_what(planner->err, code, "%s", what);
-	sbx_error_why(planner->err, "%s", why);
-	sbx_error_fix(planner->err, "%s", fix);
-	return code;
+	return error_fill(planner->err, code, why, fix, "%s", what);
 }
 
 const struct setting *planner_setting(const struct planner *planner, const char *path)
@@ -333,11 +331,6 @@ struct plan *plan_free(struct plan *plan)
 	arena = plan->arena;
 	arena_deinit(&arena);
 	return NULL;
-}
-
-void plan_free_ptr(struct plan **plan)
-{
-	*plan = plan_free(*plan);
 }
 
 static const char *hostname_of(const struct planner *planner)

@@ -126,7 +126,7 @@ int plan_list_paths(const struct policy *policy, const struct spawn_request *req
 int plan_build(const struct policy *policy, const struct spawn_request *request,
 	       const struct host *host, struct plan **ret, struct sbx_error *err);
 struct plan *plan_free(struct plan *plan);
-void plan_free_ptr(struct plan **plan);
+CLEANUP_BY(struct plan, plan_free)
 #define _cleanup_plan_ _cleanup_(plan_free_ptr)
 
 /* System directories, and directories that contain some of these or of all users: their owner is

@@ -27,11 +27,6 @@
 
 /* ---- as text ---- */
 
-static void add_visible(struct text *out, const char *string)
-{
-	text_add_visible(out, string, strlen(string));
-}
-
 static void add_names(struct text *out, const struct flag_names *names, const char *before,
 		      uint64_t flags)
 {
@@ -47,7 +42,7 @@ static void add_string(struct text *out, const struct step *step, const struct s
 	if (!string || (field->type == FIELD_SOURCE && strcmp(string, step_target(step)) == 0))
 		return;
 	text_add(out, field->before);
-	add_visible(out, string);
+	text_add_visible_string(out, string);
 }
 
 static void add_bool(struct text *out, const struct step *step, const struct step_field *field)
@@ -100,7 +95,7 @@ static void origin_add_text(struct text *out, const struct step_origin *origin)
 	if (origin->kind == ORIGIN_TEMPLATE)
 		text_addf(out, "template '%s'", origin->text);
 	else if (origin->text)
-		add_visible(out, origin->text);
+		text_add_visible_string(out, origin->text);
 	else
 		text_add(out, "built-in");
 }
@@ -156,9 +151,9 @@ static void add_notices(struct text *out, const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n_notices; i++) {
 		text_add(out, plan->notices[i].is_weaker ? "weaker: " : "note: ");
-		add_visible(out, plan->notices[i].what);
+		text_add_visible_string(out, plan->notices[i].what);
 		text_add(out, " (");
-		add_visible(out, plan->notices[i].why);
+		text_add_visible_string(out, plan->notices[i].why);
 		text_add(out, ")\n");
 	}
 }
@@ -170,7 +165,7 @@ void plan_add_reached(struct text *out, const struct plan *plan, enum limit limi
 	text_addf(out, "%s limit of ", limit_called(limit));
 	limit_add_value(out, limit, reached->value);
 	text_addf(out, " reached (%s", reached->origin.kind == ORIGIN_TEMPLATE ? "template " : "");
-	add_visible(out, origin_text(&reached->origin));
+	text_add_visible_string(out, origin_text(&reached->origin));
 	text_add_char(out, ')');
 }
 
@@ -592,7 +587,7 @@ static void add_entry(struct text *out, const struct entry *entry, unsigned righ
 {
 	const struct step *step = entry->step;
 
-	add_visible(out, entry->path);
+	text_add_visible_string(out, entry->path);
 	if (right != RIGHT_WRITE)
 		return;
 	if (step->kind == STEP_TMPFS) {
@@ -602,7 +597,7 @@ static void add_entry(struct text *out, const struct entry *entry, unsigned righ
 	}
 	if (step->kind == STEP_OVERLAY && step->overlay.upper) {
 		text_add(out, " (changes go to ");
-		add_visible(out, step->overlay.upper);
+		text_add_visible_string(out, step->overlay.upper);
 		text_add(out, ")");
 	}
 	if (step->kind == STEP_OVERLAY && !step->overlay.upper)
@@ -672,7 +667,7 @@ static void add_reach(struct text *out, const struct plan *plan)
 			text_addf(out, "; to port %u of the host's loopback", step->listen.port);
 		if (step->kind == STEP_BIND && step->bind.is_socket) {
 			text_add(out, "; to the socket ");
-			add_visible(out, step->bind.target);
+			text_add_visible_string(out, step->bind.target);
 		}
 	}
 	for (size_t i = 0; i < plan->n_inward; i++)
@@ -692,7 +687,8 @@ static void add_devices(struct text *out, const struct plan *plan)
 		    (plan->steps[i].kind == STEP_LANDLOCK_PATH && plan->tier == TIER_FULL))
 			continue;
 		text_add(out, between);
-		add_visible(out, is_below(path, "/dev") ? path + strlen("/dev/") : path);
+		text_add_visible_string(out,
+					is_below(path, "/dev") ? path + strlen("/dev/") : path);
 		between = ", ";
 	}
 	text_add(out, between[0] ? "\n" : "none\n");
@@ -742,7 +738,7 @@ static void add_unenforced(struct text *out, const struct plan *plan)
 		if (!plan->notices[i].is_weaker || plan->notices[i].is_of_limit)
 			continue;
 		text_add(&line, between[0] ? "; " : "");
-		add_visible(&line, plan->notices[i].what);
+		text_add_visible_string(&line, plan->notices[i].what);
 		between = "; ";
 	}
 	if (line.len > 0)

@@ -481,6 +481,13 @@ static const char *judge_header(const struct artefact_header *header, size_t n_b
 	return NULL;
 }
 
+bool artefact_has_magic(const void *bytes, size_t n_bytes)
+{
+	static const uint64_t magic = ARTEFACT_MAGIC;
+
+	return n_bytes >= sizeof(magic) && memcmp(bytes, &magic, sizeof(magic)) == 0;
+}
+
 int artefact_open(const void *block, size_t n_bytes, struct artefact *ret, struct sbx_error *err)
 {
 	const struct artefact artefact = { .block = block, .header = block };

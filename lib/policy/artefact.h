@@ -218,6 +218,8 @@ struct artefact {
 	const struct artefact_header *header;
 };
 
+/* Does a compiled policy begin here, rather than a text? */
+bool artefact_has_magic(const void *bytes, size_t n_bytes);
 /*
  * Checks the block completely; it must be aligned to 8. The artefact borrows it. -EBADMSG with the
  * first problem, or -ENOMEM; linear in the size.

@@ -10,8 +10,6 @@
 
 #include "policy/model.h"
 
-struct artefact;
-
 /* Codes stay the same from release to release; sbx-policy(5) lists them. */
 struct policy_warning {
 	const char *code; /* "W01" */

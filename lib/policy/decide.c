@@ -116,11 +116,6 @@ struct policy_engine *policy_engine_free(struct policy_engine *engine)
 	return NULL;
 }
 
-void policy_engine_free_ptr(struct policy_engine **engine)
-{
-	*engine = policy_engine_free(*engine);
-}
-
 void policy_engine_guard(struct policy_engine *engine, const struct guarded_list *list)
 {
 	engine->guarded = list ? list : &engine->first_guarded;

@@ -22,7 +22,6 @@
 
 struct guarded_list;
 struct policy_engine;
-struct sbx_error;
 
 /* Borrows its texts, which may be NULL; lists end with NULL. */
 struct policy_request {
@@ -106,7 +105,7 @@ int policy_engine_new(const struct artefact *artefact, struct policy_engine **re
 int policy_engine_new_guarded(const struct artefact *artefact, const struct guarded_list *list,
 			      struct policy_engine **ret);
 struct policy_engine *policy_engine_free(struct policy_engine *engine);
-void policy_engine_free_ptr(struct policy_engine **engine);
+CLEANUP_BY(struct policy_engine, policy_engine_free)
 #define _cleanup_engine_ _cleanup_(policy_engine_free_ptr)
 
 /* Sets the paths of built-in rules, which are borrowed. NULL: the list given to

@@ -19,6 +19,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "policy/glob.h"
@@ -691,9 +692,7 @@ int enforcement_refuse(const struct policy *policy, const struct rule_enforcemen
 	if (enforcement->state != ENFORCEMENT_REFUSED)
 		return 0;
 	enforcement_add_what(&what, enforcement);
-	(void)sbx_error_what(err, -EOPNOTSUPP, "%s:%u: %s", file, enforcement->place.at.line,
-			     text_string(&what));
-	sbx_error_why(err, "%s", enforcement_why(enforcement));
-	sbx_error_fix(err, "%s", enforcement_fix(enforcement));
-	return -EOPNOTSUPP;
+	return error_fill(err, -EOPNOTSUPP, enforcement_why(enforcement),
+			  enforcement_fix(enforcement), "%s:%u: %s", file,
+			  enforcement->place.at.line, text_string(&what));
 }

@@ -27,6 +27,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 
 /* Ranges of bytes, as pairs. White space is git's, which excludes \v and \f. */
 static const struct {
@@ -225,10 +226,7 @@ static struct shape look_at(const char *text, size_t len)
 
 static int refuse(const char *text, const char *why, const char *fix, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -EINVAL, "'%.100s' is not a valid glob", text);
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return -EINVAL;
+	return error_fill(err, -EINVAL, why, fix, "'%.100s' is not a valid glob", text);
 }
 
 static const char fix_component[] = "write the path without it: every component has a name";

@@ -65,7 +65,15 @@ static void add_count(struct text *out, uint64_t value)
 	text_addf(out, "%" PRIu64, value);
 }
 
-static const struct unit unit_SIZE = { units_parse_size, units_add_size };
+/* A bare number in a message does not say what it counts. */
+static void add_bytes(struct text *out, uint64_t value)
+{
+	units_add_size(out, value);
+	if (value % 1024 != 0 || value == 0)
+		text_add_char(out, 'B');
+}
+
+static const struct unit unit_SIZE = { units_parse_size, add_bytes };
 static const struct unit unit_TIME = { units_parse_time, units_add_time };
 static const struct unit unit_COUNT = { units_parse_count, add_count };
 static const struct unit unit_NUMBER = { units_parse_processors, units_add_processors };

@@ -642,13 +642,6 @@ static void keep_first(const struct sbx_error *mistake, void *userdata)
 		*err = *mistake;
 }
 
-static bool is_compiled(const void *bytes, size_t n_bytes)
-{
-	static const uint64_t magic = ARTEFACT_MAGIC;
-
-	return n_bytes >= sizeof(magic) && memcmp(bytes, &magic, sizeof(magic)) == 0;
-}
-
 static int refuse_compiled(const char *name, struct sbx_error *err)
 {
 	(void)sbx_error_what(err, -EINVAL, "cannot use the compiled policy '%s' here", name);
@@ -666,8 +659,8 @@ int policy_load(const char *name, const void *bytes, size_t n_bytes, struct poli
 							  .only_first = true };
 	_cleanup_tree_ struct tree *tree = NULL;
 	struct policy *policy = NULL;
-	int r = is_compiled(bytes, n_bytes) ? refuse_compiled(name, err)
-					    : tree_read(name, bytes, n_bytes, &tree, err);
+	int r = artefact_has_magic(bytes, n_bytes) ? refuse_compiled(name, err)
+						   : tree_read(name, bytes, n_bytes, &tree, err);
 
 	if (r < 0)
 		return r;

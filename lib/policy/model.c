@@ -137,11 +137,6 @@ struct policy *policy_free(struct policy *policy)
 	return NULL;
 }
 
-void policy_free_ptr(struct policy **policy)
-{
-	*policy = policy_free(*policy);
-}
-
 const char *policy_action_name(enum policy_action action)
 {
 	return action_names[action];

@@ -222,7 +222,7 @@ struct policy {
 };
 
 struct policy *policy_free(struct policy *policy);
-void policy_free_ptr(struct policy **policy);
+CLEANUP_BY(struct policy, policy_free)
 #define _cleanup_policy_ _cleanup_(policy_free_ptr)
 
 /* NULL if the policy does not set it. */

@@ -21,6 +21,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/units.h"
 #include "policy/enforcement.h"
 #include "policy/limit.h"
@@ -30,10 +31,7 @@
 static int refuse(struct sbx_error *err, const char *noun, const char *text, const char *why,
 		  const char *fix)
 {
-	(void)sbx_error_what(err, -EINVAL, "not a %s: '%s'", noun, text);
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return -EINVAL;
+	return error_fill(err, -EINVAL, why, fix, "not a %s: '%s'", noun, text);
 }
 
 static int refuse_host(struct sbx_error *err, const char *text, const char *why, const char *fix)

@@ -180,10 +180,8 @@ static bool hear_service(const struct recorder *recorder)
 static void add_time(struct json_writer *json)
 {
 	_cleanup_text_ struct text text = TEXT_INIT;
-	struct timespec now;
 
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	moment_add(&text, (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
+	moment_add(&text, moment_now(CLOCK_REALTIME));
 	json_member_string(json, "time", text_string(&text));
 }
 

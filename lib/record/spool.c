@@ -20,6 +20,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/state.h"
@@ -30,12 +31,8 @@
 int spool_fail(struct sbx_error *err, int code, const char *directory, const char *why,
 	       const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot open the spool of audit records in '%s'",
-			     directory);
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot open the spool of audit records in '%s'",
+			  directory);
 }
 
 /* Another user with write access could remove or forge records. */

@@ -21,6 +21,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/fd.h"
 #include "base/path.h"
@@ -35,12 +36,8 @@
 static int fail(struct sbx_error *err, int code, const char *base, const char *name,
 		const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot open the directory of all sandboxes, '%s/%s'", base,
-			     name);
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix,
+			  "cannot open the directory of all sandboxes, '%s/%s'", base, name);
 }
 
 /* After "su USER" XDG_RUNTIME_DIR still names the directory of the first user. */

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/moment.h"
 
 #define MANAGER "org.freedesktop.systemd1"
 #define MANAGER_PATH "/org/freedesktop/systemd1"
@@ -175,20 +176,12 @@ static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error 
 	return 0;
 }
 
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 static int wait_for(sd_bus *bus, const struct job *job)
 {
-	uint64_t end = now_usec() + WAIT_USEC;
+	uint64_t end = moment_now(CLOCK_MONOTONIC) + WAIT_USEC;
 
 	while (!job->is_over) {
-		uint64_t now = now_usec();
+		uint64_t now = moment_now(CLOCK_MONOTONIC);
 		int r = sd_bus_process(bus, NULL);
 
 		if (r == 0)

@@ -16,6 +16,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "base/process.h"
 #include "base/tree.h"
@@ -102,10 +103,7 @@ static int get_number(const struct control *control, const char *key, uint64_t *
 
 static int wrong(struct sbx_error *err, int code, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot carry out the request for a token");
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot carry out the request for a token");
 }
 
 /* Fills in the process that "pid" names, and its sandbox. */
@@ -427,13 +425,13 @@ static int act(struct control *control, const void *packet, size_t n_bytes, stru
 static void refuse(struct question *question)
 {
 	static const char *const reasons[] = {
-		[PLACE_BESIDE] = "only root and the service's own user may, on its main socket",
-		[PLACE_UNKNOWN] = "the user namespace of the peer is not known: it has ended, or "
-				  "/proc does not show it",
-		[PLACE_IN_NAMESPACE] = "the peer is in another user namespace, as in a sandbox: "
-				       "whatever its user, it is not trusted",
-		[PLACE_IN_SANDBOX] = "the peer is in the cgroup of a sandbox: whatever its user, "
-				     "it is not trusted",
+		[PEER_BESIDE] = "only root and the service's own user may, on its main socket",
+		[PEER_UNKNOWN] = "the user namespace of the peer is not known: it has ended, or "
+				 "/proc does not show it",
+		[PEER_IN_NAMESPACE] = "the peer is in another user namespace, as in a sandbox: "
+				      "whatever its user, it is not trusted",
+		[PEER_IN_SANDBOX] = "the peer is in the cgroup of a sandbox: whatever its user, "
+				    "it is not trusted",
 	};
 	struct sbx_error err = { .code = 0 };
 

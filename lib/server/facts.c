@@ -13,6 +13,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/path.h"
 
 #define ID_BYTES_MAX 64
@@ -37,10 +38,7 @@ static bool is_id(const char *id)
 static int refuse(struct sbx_error *err, int code, const char *what, const char *subject,
 		  const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "%s '%s'", what, subject);
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "%s '%s'", what, subject);
 }
 
 int facts_add(struct facts **list, const char *id, struct facts **ret, struct sbx_error *err)

@@ -18,6 +18,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "base/text.h"
@@ -76,13 +77,6 @@ const uint8_t *generation_digest(const struct generation *generation)
 
 /* ---- loading ---- */
 
-static bool is_compiled(const char *bytes, size_t n_bytes)
-{
-	static const uint64_t magic = ARTEFACT_MAGIC;
-
-	return n_bytes >= sizeof(magic) && memcmp(bytes, &magic, sizeof(magic)) == 0;
-}
-
 static int load_layers(const char *const *paths, size_t n_paths, struct policy **ret,
 		       struct sbx_error *err)
 {
@@ -109,7 +103,7 @@ static int load_one(struct generation *generation, const char *path, struct sbx_
 
 	if (r < 0)
 		return r;
-	if (is_compiled(generation->bytes, n_bytes))
+	if (artefact_has_magic(generation->bytes, n_bytes))
 		return artefact_open(generation->bytes, n_bytes, &generation->artefact, err);
 	r = policy_load(path, generation->bytes, n_bytes, &generation->policy, err);
 	free(take_ptr(generation->bytes));
@@ -223,10 +217,7 @@ static int judge_example(struct generation *generation, const struct token_terms
 
 static int refuse(struct sbx_error *err, int code, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot carry out the request for a token");
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot carry out the request for a token");
 }
 
 static int refuse_denied(const struct generation *generation, uint32_t row, struct sbx_error *err)

@@ -23,7 +23,6 @@ struct generation;
 struct policy;
 struct question;
 struct sbx_error;
-struct sd_event;
 struct sd_event_source;
 struct token_terms;
 

@@ -22,6 +22,7 @@
 #include <sbx/error.h>
 
 #include "base/json.h"
+#include "base/moment.h"
 #include "extension/extension.h"
 #include "server/control.h"
 #include "server/facts.h"
@@ -35,19 +36,11 @@ struct vote_slot {
 	struct text reason;
 };
 
-static uint64_t boot_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 /* Reads the clock at most once a packet, and only if the decision depends on time. */
 static void take_time(struct question *question)
 {
 	if (question->now_usec == 0)
-		question->now_usec = boot_usec();
+		question->now_usec = moment_now(CLOCK_BOOTTIME);
 }
 
 /* Same as = { 0 }, but does not write 2 KiB for every packet. */

@@ -28,7 +28,7 @@ struct asker {
 	uid_t uid;
 	uint64_t process_id;	   /* 0: unknown, so no token can belong to it */
 	const struct facts *facts; /* of the peer's sandbox; NULL on the main socket */
-	enum place place;	   /* for records */
+	enum peer_place place;	   /* for records */
 	bool is_trusted;
 };
 

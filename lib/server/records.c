@@ -29,8 +29,8 @@ static void add_peer(struct json_writer *json, const struct question *question)
 	json_add_object(json);
 	json_member_i64(json, "pid", question->asker.pid);
 	json_member_u64(json, "uid", question->asker.uid);
-	if (question->asker.place != PLACE_BESIDE)
-		json_member_string(json, "confined", place_name(question->asker.place));
+	if (question->asker.place != PEER_BESIDE)
+		json_member_string(json, "confined", peer_place_name(question->asker.place));
 	if (question->sandbox_id[0] != '\0')
 		json_member_string(json, "sandbox_id", question->sandbox_id);
 	json_end_object(json);

@@ -26,6 +26,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/moment.h"
 #include "base/path.h"
 #include "base/process.h"
 #include "base/text.h"
@@ -57,14 +58,6 @@ const uint8_t *server_digest(const struct server *server)
 struct clients *server_clients(const struct server *server)
 {
 	return server->clients;
-}
-
-static uint64_t boot_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 /* ---- its status ---- */
@@ -168,7 +161,7 @@ static int on_token_timer(sd_event_source *source, uint64_t usec, void *userdata
 	struct server *server = userdata;
 	uint64_t next;
 
-	next = token_tell_ended(server->tokens, boot_usec());
+	next = token_tell_ended(server->tokens, moment_now(CLOCK_BOOTTIME));
 	if (next == UINT64_MAX)
 		return 0;
 	(void)sd_event_source_set_time(source, next);
@@ -375,7 +368,8 @@ static bool survives(const struct token_info *info, void *userdata)
 
 static size_t rejudge_tokens(struct server *server, struct generation *next)
 {
-	return token_rejudge(server->tokens, generation_digest(next), boot_usec(), survives, next);
+	return token_rejudge(server->tokens, generation_digest(next), moment_now(CLOCK_BOOTTIME),
+			     survives, next);
 }
 
 static int refuse(struct server *server, const struct sbx_error *why)
@@ -495,11 +489,6 @@ struct server *server_free(struct server *server)
 	free(server->watches);
 	free(server);
 	return NULL;
-}
-
-void server_free_ptr(struct server **server)
-{
-	*server = server_free(*server);
 }
 
 static int prepare(struct server *server)

@@ -53,7 +53,7 @@ struct server_options {
 /* Borrows everything in @options for as long as the server lives. */
 int server_new(const struct server_options *options, struct server **ret, struct sbx_error *err);
 struct server *server_free(struct server *server);
-void server_free_ptr(struct server **server);
+CLEANUP_BY(struct server, server_free)
 #define _cleanup_server_ _cleanup_(server_free_ptr)
 
 /*

@@ -28,6 +28,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/moment.h"
 #include "service/listen.h"
 #include "service/peer.h"
 #include "service/ready.h"
@@ -83,14 +84,6 @@ struct clients {
 	int fds[FD_PASS_MAX];
 };
 
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 /* ---- the list ---- */
 
 static void add_latest(struct client *client)
@@ -115,7 +108,7 @@ static void note_activity(struct client *client)
 {
 	if (!client->stranger)
 		return;
-	client->active_usec = now_usec();
+	client->active_usec = moment_now(CLOCK_MONOTONIC);
 	take_out(client);
 	add_latest(client);
 }
@@ -443,7 +436,8 @@ static bool drop_idlest(struct clients *clients, const struct stranger *of)
 	while (client &&
 	       (client->stranger != of || (client->socket.events & (EPOLLIN | EPOLLOUT)) == 0))
 		client = client->next;
-	if (!client || now_usec() - client->active_usec < clients->limits.idle_usec)
+	if (!client ||
+	    moment_now(CLOCK_MONOTONIC) - client->active_usec < clients->limits.idle_usec)
 		return false;
 	drop(client);
 	log_warn_rated(clients->log, &clients->drops,
@@ -489,7 +483,7 @@ static int admit(struct client *client, const char *listener, uid_t uid)
 static bool is_trusted(const struct clients *clients, const char *listener, const struct peer *peer)
 {
 	return strcmp(listener, clients->protocol->trusted_listener) == 0 &&
-	       peer->place == PLACE_BESIDE && (peer->uid == 0 || peer->uid == geteuid());
+	       peer->place == PEER_BESIDE && (peer->uid == 0 || peer->uid == geteuid());
 }
 
 int clients_add(struct clients *clients, const char *listener, int fd, const struct peer *peer)
@@ -506,7 +500,7 @@ int clients_add(struct clients *clients, const char *listener, int fd, const str
 	client->clients = clients;
 	client->socket = (struct ready_socket){ .fd = socket, .serve = serve };
 	client->replies_end = &client->replies;
-	client->active_usec = now_usec();
+	client->active_usec = moment_now(CLOCK_MONOTONIC);
 	client->is_in_turn = true;
 	r = origin.is_trusted ? 0 : admit(client, listener, peer->uid);
 	if (r < 0)
@@ -631,9 +625,4 @@ struct clients *clients_free(struct clients *clients)
 	free(clients->bytes);
 	free(clients);
 	return NULL;
-}
-
-void clients_free_ptr(struct clients **clients)
-{
-	*clients = clients_free(*clients);
 }

@@ -109,7 +109,7 @@ int clients_new(struct ready *ready, const struct log *log, const struct client_
 		const struct client_limits *limits, void *service, struct clients **ret);
 /* Calls closed() for each client. */
 struct clients *clients_free(struct clients *clients);
-void clients_free_ptr(struct clients **clients);
+CLEANUP_BY(struct clients, clients_free)
 #define _cleanup_clients_ _cleanup_(clients_free_ptr)
 
 /*

@@ -36,12 +36,12 @@
 
 /* ---- place ---- */
 
-const char *place_name(enum place place)
+const char *peer_place_name(enum peer_place place)
 {
 	static const char *const names[] = {
-		[PLACE_UNKNOWN] = "unknown",
-		[PLACE_IN_NAMESPACE] = "user_namespace",
-		[PLACE_IN_SANDBOX] = "sandbox_cgroup",
+		[PEER_UNKNOWN] = "unknown",
+		[PEER_IN_NAMESPACE] = "user_namespace",
+		[PEER_IN_SANDBOX] = "sandbox_cgroup",
 	};
 
 	return names[place];
@@ -66,20 +66,20 @@ static bool maps_all_ids(const char *of)
 	       outside == 0 && count == ALL_IDS;
 }
 
-static enum place by_namespace(const char *pid)
+static enum peer_place by_namespace(const char *pid)
 {
 	struct stat ours, its;
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%s/ns/user", pid);
 	if (stat("/proc/self/ns/user", &ours) < 0)
-		return PLACE_UNKNOWN;
+		return PEER_UNKNOWN;
 	if (stat(path, &its) == 0)
-		return ours.st_dev == its.st_dev && ours.st_ino == its.st_ino ? PLACE_BESIDE
-									      : PLACE_IN_NAMESPACE;
+		return ours.st_dev == its.st_dev && ours.st_ino == its.st_ino ? PEER_BESIDE
+									      : PEER_IN_NAMESPACE;
 	if ((errno != EACCES && errno != EPERM) || !maps_all_ids("self"))
-		return PLACE_UNKNOWN;
-	return maps_all_ids(pid) ? PLACE_BESIDE : PLACE_IN_NAMESPACE;
+		return PEER_UNKNOWN;
+	return maps_all_ids(pid) ? PEER_BESIDE : PEER_IN_NAMESPACE;
 }
 
 static bool ends_with(const char *name, size_t len, const char *end)
@@ -112,30 +112,30 @@ static size_t count_to_sandbox(const char *cgroups)
 	return n;
 }
 
-bool place_is_same_sandbox(const char *ours, const char *its)
+bool peer_is_same_sandbox(const char *ours, const char *its)
 {
 	size_t n = count_to_sandbox(its);
 
 	return n == count_to_sandbox(ours) && memcmp(ours, its, n) == 0;
 }
 
-static enum place by_cgroup(const char *pid)
+static enum peer_place by_cgroup(const char *pid)
 {
 	_cleanup_free_ char *ours = NULL, *its = NULL;
 
 	if (read_proc("self", "cgroup", &ours) < 0 || read_proc(pid, "cgroup", &its) < 0)
-		return PLACE_UNKNOWN;
-	return place_is_same_sandbox(ours, its) ? PLACE_BESIDE : PLACE_IN_SANDBOX;
+		return PEER_UNKNOWN;
+	return peer_is_same_sandbox(ours, its) ? PEER_BESIDE : PEER_IN_SANDBOX;
 }
 
-enum place place_of(pid_t pid)
+enum peer_place peer_place_of(pid_t pid)
 {
 	char number[16];
-	enum place place;
+	enum peer_place place;
 
 	(void)snprintf(number, sizeof(number), "%d", pid);
 	place = by_namespace(number);
-	return place == PLACE_BESIDE ? by_cgroup(number) : place;
+	return place == PEER_BESIDE ? by_cgroup(number) : place;
 }
 
 /* ---- peer ---- */
@@ -172,13 +172,13 @@ static bool is_there(int pidfd)
 /* The pid may be reused while /proc is read: the place counts only if the peer is still alive
  * afterwards. Without SO_PEERPIDFD (before 6.5) we take the process that has this pid now for the
  * peer. */
-static enum place find_place(pid_t pid, int pidfd, bool is_gone)
+static enum peer_place find_place(pid_t pid, int pidfd, bool is_gone)
 {
 	_cleanup_close_ int own = pidfd < 0 && !is_gone ? pidfd_of(pid) : -EBADF;
 	int fd = pidfd < 0 ? own : pidfd;
-	enum place place = fd < 0 ? PLACE_UNKNOWN : place_of(pid);
+	enum peer_place place = fd < 0 ? PEER_UNKNOWN : peer_place_of(pid);
 
-	return place != PLACE_UNKNOWN && is_there(fd) ? place : PLACE_UNKNOWN;
+	return place != PEER_UNKNOWN && is_there(fd) ? place : PEER_UNKNOWN;
 }
 
 int peer_identify(int socket, struct peer *ret)

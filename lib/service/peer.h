@@ -19,21 +19,21 @@
 
 #include "base/cleanup.h"
 
-/* Where a process runs, as seen from this one. Only PLACE_BESIDE may be trusted. */
-enum place {
-	PLACE_UNKNOWN, /* it has exited, or /proc does not show it: treated as inside a sandbox */
-	PLACE_BESIDE,  /* in our user namespace, and in our sandbox's cgroup or in none */
-	PLACE_IN_NAMESPACE,
-	PLACE_IN_SANDBOX,
+/* Where a process runs, as seen from this one. Only PEER_BESIDE may be trusted. */
+enum peer_place {
+	PEER_UNKNOWN, /* it has exited, or /proc does not show it: treated as inside a sandbox */
+	PEER_BESIDE,  /* in our user namespace, and in our sandbox's cgroup or in none */
+	PEER_IN_NAMESPACE,
+	PEER_IN_SANDBOX,
 };
 
 /* Looks the pid up in /proc: the caller checks afterwards that the process is still alive. */
-enum place place_of(pid_t pid);
+enum peer_place peer_place_of(pid_t pid);
 /* Compares the contents of two /proc/PID/cgroup: are the processes in the same sandbox's cgroup, or
  * both in none? A sandbox inside the other's is a different one. */
-bool place_is_same_sandbox(const char *ours, const char *its);
-/* The name in records; NULL for PLACE_BESIDE. */
-const char *place_name(enum place place);
+bool peer_is_same_sandbox(const char *ours, const char *its);
+/* The name in records; NULL for PEER_BESIDE. */
+const char *peer_place_name(enum peer_place place);
 
 struct peer {
 	pid_t pid;
@@ -41,7 +41,7 @@ struct peer {
 	gid_t gid;
 	int pidfd; /* -EBADF without SO_PEERPIDFD (before 6.5) or if the process has been reaped:
 		      the pid is then only a hint, not an identity */
-	enum place place; /* when the connection was accepted */
+	enum peer_place place; /* when the connection was accepted */
 };
 
 #define PEER_INIT                                                                                  \

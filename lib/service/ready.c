@@ -31,11 +31,6 @@ struct ready *ready_free(struct ready *ready)
 	return NULL;
 }
 
-void ready_free_ptr(struct ready **ready)
-{
-	*ready = ready_free(*ready);
-}
-
 int ready_new(struct sd_event *event, struct ready **ret)
 {
 	_cleanup_ready_ struct ready *ready = calloc(1, sizeof(*ready));

@@ -32,7 +32,7 @@ struct ready_socket {
 /* @event must outlive the set. */
 int ready_new(struct sd_event *event, struct ready **ret);
 struct ready *ready_free(struct ready *ready);
-void ready_free_ptr(struct ready **ready);
+CLEANUP_BY(struct ready, ready_free)
 #define _cleanup_ready_ _cleanup_(ready_free_ptr)
 
 /*

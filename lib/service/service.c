@@ -12,6 +12,7 @@
 #include "service/service.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -29,6 +30,7 @@
 
 #include "base/log.h"
 #include "base/listen-fds.h"
+#include "base/moment.h"
 #include "base/text.h"
 #include "service/clients.h"
 #include "service/listen.h"
@@ -86,11 +88,6 @@ struct service *service_free(struct service *service)
 	(void)sd_event_unref(service->event);
 	free(service);
 	return NULL;
-}
-
-void service_free_ptr(struct service **service)
-{
-	*service = service_free(*service);
 }
 
 struct sd_event *service_event(const struct service *service)
@@ -179,13 +176,9 @@ static int on_reload_signal(sd_event_source *source, const struct signalfd_sigin
 			    void *userdata)
 {
 	struct service *service = userdata;
-	struct timespec now;
 	int r = 0;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	(void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
-			 (unsigned long long)now.tv_sec * 1000000 +
-				 (unsigned long long)now.tv_nsec / 1000);
+	(void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, moment_now(CLOCK_MONOTONIC));
 	if (service->reload)
 		r = service->reload(service, service->userdata);
 	if (r < 0)

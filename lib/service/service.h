@@ -35,7 +35,7 @@ typedef int service_reload_fn(struct service *service, void *userdata);
 int service_new(const struct log *log, service_reload_fn *reload, void *userdata,
 		struct service **ret, struct sbx_error *err);
 struct service *service_free(struct service *service);
-void service_free_ptr(struct service **service);
+CLEANUP_BY(struct service, service_free)
 #define _cleanup_service_ _cleanup_(service_free_ptr)
 
 /* service_event() is for the daemon's own timers and sources, service_ready() for its clients'

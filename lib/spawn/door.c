@@ -209,7 +209,7 @@ static int start(struct visitor *visitor, const int *stdio)
 	struct visit visit = {
 		.kernel = door->kernel,
 		.plan = door->plan,
-		.place = door->place,
+		.namespaces = door->namespaces,
 		.scope = door->scope,
 		.argv = visitor->argv,
 	};
@@ -308,14 +308,14 @@ static int accept_one(struct source *source, short events)
 }
 
 int door_open(struct door *door, struct loop *loop, int socket, const struct kernel *kernel,
-	      const struct place *place, const struct scope_cgroup *scope,
+	      const struct namespace_set *set, const struct scope_cgroup *scope,
 	      const struct spawn_hooks *hooks)
 {
 	*door = (struct door){
 		.loop = loop,
 		.plan = kernel->plan,
 		.kernel = kernel,
-		.place = place,
+		.namespaces = set,
 		.scope = scope,
 		.hooks = hooks,
 		.listening = { .fd = socket,

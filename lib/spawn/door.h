@@ -20,7 +20,7 @@ struct door {
 	struct loop *loop;
 	const struct plan *plan;
 	const struct kernel *kernel;
-	const struct place *place;
+	const struct namespace_set *namespaces;
 	const struct scope_cgroup *scope;
 	const struct spawn_hooks *hooks; /* or NULL */
 	/* An anchor is lost: what its command started can only be ended with the sandbox. */
@@ -39,7 +39,7 @@ struct door {
 /* Answers requests from now on. @socket listens and still belongs to the caller. Do not move @door
  * afterwards. */
 int door_open(struct door *door, struct loop *loop, int socket, const struct kernel *kernel,
-	      const struct place *place, const struct scope_cgroup *scope,
+	      const struct namespace_set *set, const struct scope_cgroup *scope,
 	      const struct spawn_hooks *hooks);
 /* Ends every visit: kills its processes and answers its client. */
 void door_close(struct door *door);

@@ -237,52 +237,17 @@ static int foresee_path(const struct plan *plan, const char *path, struct exec_f
 	} else {
 		r = check_interpreters(plan, &walk, &found);
 	}
-	/* As in kernel_exec(): the first existing file gives the reason. */
+	/* As with kernel_exec(): the first existing file gives the reason. */
 	if (failure->fault == EXEC_FAULT_NONE)
 		*failure = found;
 	return r;
-}
-
-static bool is_absence(int code)
-{
-	return code == -ENOENT || code == -ENOTDIR || code == -EACCES || code == -ENAMETOOLONG;
-}
-
-/* As kernel_exec(): 0, or its errno. */
-static int foresee(const struct plan *plan, struct exec_failure *failure)
-{
-	const char *name = plan->argv[0];
-	const char *at = kernel_search_path(plan->environment);
-	int result = -ENOENT;
-
-	if (*name == '\0')
-		return -ENOENT;
-	if (strchr(name, '/'))
-		return foresee_path(plan, name, failure);
-	for (;; at++) {
-		size_t n = strcspn(at, ":");
-		char path[PATH_MAX];
-		int len = snprintf(path, sizeof(path), "%.*s%s%s", (int)n, at, n > 0 ? "/" : "",
-				   name);
-		int r = len < 0 || (size_t)len >= sizeof(path) ? -ENAMETOOLONG
-							       : foresee_path(plan, path, failure);
-
-		if (!is_absence(r))
-			return r;
-		if (r == -EACCES)
-			result = r;
-		at += n;
-		if (*at == '\0')
-			return result;
-	}
 }
 
 int spawn_foresee(const struct plan *plan, struct sbx_error *err)
 {
 	struct message message = { .kind = MESSAGE_FAILED, .doing = DOING_EXEC };
 
-	message.execution.fault = EXEC_FAULT_NONE;
-	message.code = foresee(plan, &message.execution);
+	message.code = kernel_search(plan, foresee_path, &message.execution);
 	if (message.code >= 0 || message.code == UNCERTAIN)
 		return 0;
 	(void)explain_failure(plan, plan->argv[0], &message, err);

@@ -240,15 +240,15 @@ static int leave_session(const struct init *init)
 
 /* Through the old /proc, and before PID 1 becomes non-dumpable: afterwards no process of the user
  * could open them. */
-static int open_namespaces(const struct init *init, struct place *place, int *ret_mounts)
+static int open_namespaces(const struct init *init, struct namespace_set *set, int *ret_mounts)
 {
-	place_list(place, init->hands_namespaces ? init->namespaces : 0);
+	namespace_set_list(set, init->hands_namespaces ? init->namespaces : 0);
 	if (init->hands_tree) {
 		*ret_mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 		if (*ret_mounts < 0)
 			return -errno;
 	}
-	return place_open(place);
+	return namespace_set_open(set);
 }
 
 static int await_place(const struct init *init)
@@ -273,7 +273,7 @@ static int hand_tree(const struct init *init, int mounts)
 }
 
 /* The namespaces are complete when another process joins. */
-static int hand_made(const struct init *init, struct place *place, int mounts)
+static int hand_made(const struct init *init, struct namespace_set *set, int mounts)
 {
 	const struct message namespaces = { .kind = MESSAGE_NAMESPACES };
 	const struct message listeners = { .kind = MESSAGE_LISTENERS };
@@ -281,8 +281,8 @@ static int hand_made(const struct init *init, struct place *place, int mounts)
 	const struct kernel *kernel = init->kernel;
 	int r = 0;
 
-	if (place->n > 0)
-		r = message_send(init->socket, &namespaces, place->fds, place->n);
+	if (set->n > 0)
+		r = message_send(init->socket, &namespaces, set->fds, set->n);
 	if (r == 0 && init->hands_tree)
 		r = hand_tree(init, mounts);
 	if (r == 0 && kernel->n_listeners > 0)
@@ -344,13 +344,13 @@ noreturn void init_run(const struct init *init)
 	struct kernel_failure failure = { .step = KERNEL_NO_STEP };
 	struct reaper reaper = REAPER_INIT;
 	struct command command = COMMAND_INIT;
-	struct place place = { .n = 0 };
+	struct namespace_set set = { .n = 0 };
 	int *fds = NULL, mounts = -EBADF;
 
 	check(init, DOING_START, leave_session(init));
 	if (init->awaits_place)
 		check(init, DOING_SPEAK, await_place(init));
-	check(init, DOING_START, open_namespaces(init, &place, &mounts));
+	check(init, DOING_START, open_namespaces(init, &set, &mounts));
 	check(init, DOING_START, reap_prepare(&reaper, init->kernel, init->namespaces));
 	if (kernel_build(init->kernel, &failure) < 0)
 		fail(init, DOING_STEP, &failure);
@@ -360,7 +360,7 @@ noreturn void init_run(const struct init *init)
 	check(init, DOING_START, die_with_supervisor(init));
 	if (prctl(PR_SET_DUMPABLE, 0) < 0)
 		check(init, DOING_START, -errno);
-	check(init, DOING_SPEAK, hand_made(init, &place, mounts));
+	check(init, DOING_SPEAK, hand_made(init, &set, mounts));
 	check(init, DOING_CLOSE, keep_own(init, reaper.cgroup_kill_fd, &fds));
 
 	command.kernel = init->kernel;

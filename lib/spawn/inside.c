@@ -70,12 +70,12 @@ int inside_maybe_go(struct spawn *spawn)
 
 	if (spawn->inside.has_gone || !spawn->is_started || spawn->inside.awaited)
 		return 0;
-	r = services_open(&spawn->services, &spawn->place);
+	r = forwarding_open(&spawn->forwarding, &spawn->namespace_set);
 	if (r < 0)
 		return fail(spawn, r, "cannot forward connections into the sandbox");
 	if (spawn->options->control_socket >= 0)
 		r = door_open(&spawn->door, &spawn->loop, spawn->options->control_socket,
-			      &spawn->kernel, &spawn->place, &spawn->unit.scope,
+			      &spawn->kernel, &spawn->namespace_set, &spawn->unit.scope,
 			      spawn->options->hooks);
 	spawn->door.lost = lost_visit;
 	spawn->door.userdata = spawn;
@@ -98,10 +98,10 @@ int inside_maybe_go(struct spawn *spawn)
 
 static int take_namespaces(struct spawn *spawn, int *fds, size_t n_fds)
 {
-	if (n_fds != spawn->place.n)
+	if (n_fds != spawn->namespace_set.n)
 		return -EBADMSG;
 	for (size_t i = 0; i < n_fds; i++)
-		spawn->place.fds[i] = take_fd(&fds[i]);
+		spawn->namespace_set.fds[i] = take_fd(&fds[i]);
 	return 0;
 }
 
@@ -143,9 +143,9 @@ static int take_listeners(struct spawn *spawn, int *fds, size_t n_fds)
 			continue;
 		if (n == n_fds)
 			return -EBADMSG;
-		if (services_carries(step))
-			r = services_add_listener(&spawn->services, take_fd(&fds[n]),
-						  step->listen.port);
+		if (forwarding_carries(step))
+			r = forwarding_add_listener(&spawn->forwarding, take_fd(&fds[n]),
+						    step->listen.port);
 		else
 			proxied[n_proxied++] = fds[n];
 		n++;

@@ -97,7 +97,7 @@ static const struct {
 	{ CLONE_NEWNET, "net" },   { CLONE_NEWPID, "pid" }, { CLONE_NEWNS, "mnt" },
 };
 
-unsigned long place_namespaces(const struct plan *plan)
+unsigned long namespace_set_of_plan(const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n_steps; i++)
 		if (plan->steps[i].kind == STEP_NAMESPACES)
@@ -105,14 +105,14 @@ unsigned long place_namespaces(const struct plan *plan)
 	return 0;
 }
 
-void place_list(struct place *place, unsigned long wanted)
+void namespace_set_list(struct namespace_set *set, unsigned long wanted)
 {
-	place->n = 0;
+	set->n = 0;
 	for (size_t i = 0; i < N_ELEMENTS(namespaces); i++) {
 		if (!(wanted & (unsigned long)namespaces[i].flag))
 			continue;
-		place->flags[place->n] = namespaces[i].flag;
-		place->fds[place->n++] = -EBADF;
+		set->flags[set->n] = namespaces[i].flag;
+		set->fds[set->n++] = -EBADF;
 	}
 }
 
@@ -124,29 +124,29 @@ static const char *name_of(int flag)
 	return "";
 }
 
-int place_open(struct place *place)
+int namespace_set_open(struct namespace_set *set)
 {
-	for (size_t i = 0; i < place->n; i++) {
+	for (size_t i = 0; i < set->n; i++) {
 		char path[64];
 
-		(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", name_of(place->flags[i]));
-		place->fds[i] = open(path, O_RDONLY | O_CLOEXEC);
-		if (place->fds[i] < 0)
+		(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", name_of(set->flags[i]));
+		set->fds[i] = open(path, O_RDONLY | O_CLOEXEC);
+		if (set->fds[i] < 0)
 			return -errno;
 	}
 	return 0;
 }
 
-void place_close(struct place *place)
+void namespace_set_close(struct namespace_set *set)
 {
-	fd_close_many(place->fds, place->n);
+	fd_close_many(set->fds, set->n);
 }
 
-int place_enter(const struct place *place, unsigned long wanted)
+int namespace_set_enter(const struct namespace_set *set, unsigned long wanted)
 {
-	for (size_t i = 0; i < place->n; i++)
-		if (((unsigned long)place->flags[i] & wanted) &&
-		    setns(place->fds[i], place->flags[i]) < 0)
+	for (size_t i = 0; i < set->n; i++)
+		if (((unsigned long)set->flags[i] & wanted) &&
+		    setns(set->fds[i], set->flags[i]) < 0)
 			return -errno;
 	return 0;
 }

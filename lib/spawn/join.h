@@ -13,12 +13,12 @@
 #include <stdnoreturn.h>
 #include <sys/types.h>
 
-#define PLACE_NAMESPACES_MAX 8
+#define NAMESPACE_SET_MAX 8
 
 /* The namespaces of a sandbox, in the order in which they are entered, and its user. */
-struct place {
-	int fds[PLACE_NAMESPACES_MAX];
-	int flags[PLACE_NAMESPACES_MAX]; /* CLONE_NEW* flag of each */
+struct namespace_set {
+	int fds[NAMESPACE_SET_MAX];
+	int flags[NAMESPACE_SET_MAX]; /* CLONE_NEW* flag of each */
 	size_t n;
 	uid_t uid;
 	gid_t gid;
@@ -27,15 +27,15 @@ struct place {
 struct plan;
 
 /* The CLONE_NEW* flags of a plan. */
-unsigned long place_namespaces(const struct plan *plan);
+unsigned long namespace_set_of_plan(const struct plan *plan);
 /* Lists @namespaces without opening them. Not CLONE_NEWCGROUP: PID 1 creates that namespace when it
  * is in its cgroup, and so does each process that joins later. */
-void place_list(struct place *place, unsigned long namespaces);
-/* Opens those of this process through /proc; @place is listed. 0 or negative errno. */
-int place_open(struct place *place);
-void place_close(struct place *place);
+void namespace_set_list(struct namespace_set *set, unsigned long namespaces);
+/* Opens those of this process through /proc; @set is listed. 0 or negative errno. */
+int namespace_set_open(struct namespace_set *set);
+void namespace_set_close(struct namespace_set *set);
 /* Enters the listed namespaces in @namespaces. */
-int place_enter(const struct place *place, unsigned long namespaces);
+int namespace_set_enter(const struct namespace_set *set, unsigned long namespaces);
 
 struct joined {
 	pid_t pid;

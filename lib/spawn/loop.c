@@ -16,16 +16,14 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/moment.h"
 
 #define USEC_A_SECOND 1000000ull
 #define NSEC_A_USEC 1000
 
 uint64_t loop_now(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * USEC_A_SECOND + (uint64_t)now.tv_nsec / NSEC_A_USEC;
+	return moment_now(CLOCK_MONOTONIC);
 }
 
 uint64_t loop_after(uint64_t now_usec, uint64_t usec)

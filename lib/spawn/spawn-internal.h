@@ -10,12 +10,12 @@
 
 #include "kernel/kernel.h"
 #include "spawn/door.h"
+#include "spawn/forward.h"
 #include "spawn/join.h"
 #include "spawn/loop.h"
 #include "spawn/message.h"
 #include "spawn/notify.h"
 #include "spawn/output.h"
-#include "spawn/services.h"
 #include "spawn/signals.h"
 #include "spawn/spawn.h"
 #include "spawn/terminal.h"
@@ -70,12 +70,12 @@ struct spawn {
 	struct ending ending;
 	struct unit unit;
 
-	struct place place;
+	struct namespace_set namespace_set;
 	struct notifier notifier;
 	struct output output;
 	struct terminal terminal;
 	int stdio[3]; /* fds that become the command's; -EBADF: unchanged */
-	struct services services;
+	struct forwarding forwarding;
 	struct door door;
 	struct watch watch;
 };
@@ -87,7 +87,7 @@ struct spawn {
 		.inside = { .source = { .fd = -EBADF } },                                          \
 		.ending = { .limit_usec = LOOP_NO_DEADLINE, .kill_usec = LOOP_NO_DEADLINE },       \
 		.unit = { .keeper = JOINED_INIT }, .notifier = NOTIFIER_INIT,                      \
-		.output = OUTPUT_INIT, .terminal = TERMINAL_INIT, .services = SERVICES_INIT,       \
+		.output = OUTPUT_INIT, .terminal = TERMINAL_INIT, .forwarding = FORWARDING_INIT,   \
 		.door = DOOR_INIT, .watch = WATCH_INIT                                             \
 	}
 

@@ -344,11 +344,11 @@ static int read_plan(struct spawn *spawn)
 {
 	int r = watch_read_plan(&spawn->watch, spawn->plan);
 
-	spawn->namespaces = place_namespaces(spawn->plan);
-	spawn->place.uid = spawn->plan->uid;
-	spawn->place.gid = spawn->plan->gid;
-	place_list(&spawn->place, spawn->namespaces);
-	await(spawn, MESSAGE_NAMESPACES, hands_namespaces(spawn) && spawn->place.n > 0);
+	spawn->namespaces = namespace_set_of_plan(spawn->plan);
+	spawn->namespace_set.uid = spawn->plan->uid;
+	spawn->namespace_set.gid = spawn->plan->gid;
+	namespace_set_list(&spawn->namespace_set, spawn->namespaces);
+	await(spawn, MESSAGE_NAMESPACES, hands_namespaces(spawn) && spawn->namespace_set.n > 0);
 	await(spawn, MESSAGE_LISTENERS, has_step(spawn, STEP_LISTEN));
 	await(spawn, MESSAGE_TERMINAL, has_step(spawn, STEP_TERMINAL));
 	await(spawn, MESSAGE_NOTIFIER, spawn->options->filter_notifies);
@@ -396,7 +396,7 @@ static int prepare(struct spawn *spawn)
 
 	if (r < 0)
 		return fail(spawn, r, "cannot watch for signals");
-	r = services_begin(&spawn->services, &spawn->loop, spawn->plan, spawn->err);
+	r = forwarding_begin(&spawn->forwarding, &spawn->loop, spawn->plan, spawn->err);
 	if (r == 0)
 		r = prepare_output(spawn);
 	if (r == 0)
@@ -577,7 +577,7 @@ static void drain(struct spawn *spawn)
 static void end(struct spawn *spawn, struct counted *counted)
 {
 	door_close(&spawn->door);
-	services_deinit(&spawn->services);
+	forwarding_deinit(&spawn->forwarding);
 	reap(spawn, counted);
 	result_look(spawn, counted);
 	joined_deinit(&spawn->unit.keeper);
@@ -592,7 +592,7 @@ static void deinit(struct spawn *spawn)
 {
 	notifier_deinit(&spawn->notifier);
 	watch_deinit(&spawn->watch);
-	place_close(&spawn->place);
+	namespace_set_close(&spawn->namespace_set);
 	close_fd(&spawn->inside.source.fd);
 	/* 'sbx-ctl gc' removes what cannot be removed now. */
 	(void)kernel_finish(&spawn->kernel);

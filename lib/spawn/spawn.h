@@ -21,7 +21,6 @@ struct plan;
 struct sbx_error;
 struct sock_fprog;
 struct step_origin;
-struct text;
 
 /* Exit statuses of sbx-spawn itself; otherwise the command's, or 128+N for signal N. */
 enum spawn_status {

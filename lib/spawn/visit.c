@@ -205,8 +205,8 @@ static int enter(const struct visit *visit, int socket)
 	if (r == 0)
 		r = drop_groups(visit->kernel, visit->plan);
 	if (r == 0)
-		r = place_enter(visit->place, ~0ul);
-	if (r == 0 && (place_namespaces(visit->plan) & CLONE_NEWCGROUP) &&
+		r = namespace_set_enter(visit->namespaces, ~0ul);
+	if (r == 0 && (namespace_set_of_plan(visit->plan) & CLONE_NEWCGROUP) &&
 	    unshare(CLONE_NEWCGROUP) < 0)
 		r = -errno;
 	return r < 0 ? r : join_die_with_supervisor(socket);
@@ -340,12 +340,12 @@ static noreturn void run(const struct visit *visit, int socket)
 
 int visit_start(const struct visit *visit, struct joined *ret)
 {
-	int kept[PLACE_NAMESPACES_MAX + N_ELEMENTS(visit->stdio) + 1];
+	int kept[NAMESPACE_SET_MAX + N_ELEMENTS(visit->stdio) + 1];
 	size_t n = 0;
 	int r;
 
-	for (size_t i = 0; i < visit->place->n; i++)
-		kept[n++] = visit->place->fds[i];
+	for (size_t i = 0; i < visit->namespaces->n; i++)
+		kept[n++] = visit->namespaces->fds[i];
 	for (size_t i = 0; i < N_ELEMENTS(visit->stdio); i++)
 		kept[n++] = visit->stdio[i];
 	kept[n++] = visit->kernel->cgroup_fd;

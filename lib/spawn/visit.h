@@ -20,7 +20,7 @@ struct scope_cgroup {
 struct visit {
 	const struct kernel *kernel;
 	const struct plan *plan;
-	const struct place *place;
+	const struct namespace_set *namespaces;
 	const struct scope_cgroup *scope;
 	char *const *argv;
 	int stdio[3];

@@ -14,12 +14,11 @@
 #include "policy/model.h"
 #include "token/scope.h"
 
+#include "base/error.h"
+
 static int refuse(struct sbx_error *err, int code, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot issue the token");
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot issue the token");
 }
 
 int token_check_terms(const struct token_terms *terms, uint64_t now_usec, struct sbx_error *err)

@@ -19,6 +19,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "policy/decide.h"
@@ -28,10 +29,7 @@ static const struct glob_component any_below = { .kind = GLOB_FLOAT, .text = "**
 
 static int refuse(const char *glob, const char *why, const char *fix, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -EINVAL, "a token cannot be for '%.200s'", glob);
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return -EINVAL;
+	return error_fill(err, -EINVAL, why, fix, "a token cannot be for '%.200s'", glob);
 }
 
 static bool add_step(struct scope *scope, const struct glob_component *step)

@@ -58,11 +58,6 @@ struct token_table *token_table_free(struct token_table *table)
 	return NULL;
 }
 
-void token_table_free_ptr(struct token_table **table)
-{
-	*table = token_table_free(*table);
-}
-
 /* ---- the handle ---- */
 
 static int digit(char c)

@@ -81,7 +81,7 @@ void token_table_watch(struct token_table *table, token_ended_fn *ended, void *u
 uint64_t token_tell_ended(struct token_table *table, uint64_t now_usec);
 const char *token_end_name(enum token_end how);
 struct token_table *token_table_free(struct token_table *table);
-void token_table_free_ptr(struct token_table **table);
+CLEANUP_BY(struct token_table, token_table_free)
 #define _cleanup_token_table_ _cleanup_(token_table_free_ptr)
 
 /* -EINVAL if no token can have these terms. */

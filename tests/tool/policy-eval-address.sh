@@ -59,7 +59,8 @@ for row in host:0 loopback:0 none:1 transparent:1; do
 done
 
 evaluate address=10.0.0.999
-check what_is_no_address_is_denied has_status 1
+check what_is_no_address_is_bad_input has_status 2
+check what_is_no_address_is_denied out_has 'denied: net.connect'
 check what_is_no_address_is_explained out_has 'why: the address is neither IPv4 nor IPv6 in full'
 run sbx-policy eval p.yaml net.connect 9.1.1.1:443 address=9.1.1.2
 check an_address_that_contradicts_the_host_is_denied out_has "the host is an address, and 'address' is another one"

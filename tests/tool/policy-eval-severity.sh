@@ -14,7 +14,11 @@ END
 ask() {
 	status=0
 	for path in "$@"; do
-		if [ "$path" = bad ]; then echo bad; else echo "{\"op\":\"fs.read\",\"path\":\"/$path\"}"; fi
+		case $path in
+		bad) echo bad ;;
+		none) echo '{"op":"fs.read"}' ;;
+		*) echo "{\"op\":\"fs.read\",\"path\":\"/$path\"}" ;;
+		esac
 	done | sbx-policy eval p.yaml >"$work/out" || status=$?
 	out=$(cat "$work/out") err=
 }
@@ -28,4 +32,7 @@ ask d r
 check the_order_does_not_matter has_status 1
 ask a bad d
 check malformed_input_is_the_worst has_status 2
+ask a none d
+check a_request_that_cannot_be_judged_is_malformed_too has_status 2
+check and_it_is_denied out_has '"verdict":"deny","cause":"bad_request"'
 finish

@@ -60,8 +60,17 @@ check a_host_with_its_port_is_allowed has_status 0
 run sbx-policy eval p.yaml net.connect example.com:80
 check another_port_is_not has_status 1
 run sbx-policy eval p.yaml fs.wirte src/a.c
-check an_unknown_operation_is_denied has_status 1
+check an_unknown_operation_is_denied out_has 'denied: fs.wirte'
+check an_unknown_operation_is_bad_input has_status 2
 check an_unknown_operation_names_the_one_that_was_meant out_has "did you mean 'fs.write'?"
+for words in 'fs.read' 'exec' 'net.connect' 'fs.wirte src/a.c' '--json fs.read' '--quiet fs.read'; do
+	# shellcheck disable=SC2086
+	run sbx-policy eval p.yaml $words
+	check "a_request_that_cannot_be_judged_is_bad_input: eval $words" has_status 2
+	# shellcheck disable=SC2086
+	run sbx-policy explain p.yaml $words
+	check "a_request_that_cannot_be_judged_is_bad_input: explain $words" has_status 2
+done
 run sbx-policy eval -q p.yaml fs.write .ci/x
 check quiet_answers_by_status_alone test "$status$out" = 1
 run sbx-policy eval p.yaml fs.write p.yaml

@@ -70,7 +70,8 @@ for who in $starters; do
 	check "a_policy_without_rules_is_said_to_$who" err_has "empty.yaml' grants no files: it has no rules"
 	run spawn --listen 70000 -- true
 	check "the_error_explains_a_port_to_$who" err_has 'a port is a number from 1 to 65535'
-	check "the_status_of_wrong_usage_is_said_to_$who" err_has 'exit status 125, where other tools of sbx end with 2'
+	check "wrong_usage_ends_with_125_for_$who" has_status 125
+	check "wrong_usage_is_three_lines_to_$who" test "$(wc -l <"$work/err")" -eq 3
 	echo 'bogus: 1' >"$work/bogus.yaml"
 	for words in "--policy $work/bogus.yaml" '--read /no/such/path' '--project /' '--hostname -'; do
 		# shellcheck disable=SC2086

@@ -10,7 +10,7 @@ check the_last_line_of_the_error_is_the_fix test "$(tail -n 1 "$work/err" | cut 
 
 run sbx-spawn --json --polcy x
 check json_gives_the_error_as_one_object \
-	err_is "{\"level\":\"error\",\"what\":\"unknown option '--polcy'\",\"why\":\"there is no such option\",\"fix\":\"did you mean '--policy'?\",\"context\":\"exit status 125, where other tools of sbx end with 2\"}"
+	err_is "{\"level\":\"error\",\"what\":\"unknown option '--polcy'\",\"why\":\"there is no such option\",\"fix\":\"did you mean '--policy'?\"}"
 run sbx-spawn --polcy=x --json
 check json_counts_also_behind_the_mistake err_has '{"level":"error"'
 run sbx-spawn --polcy=x jq --json

@@ -200,7 +200,8 @@ static inline void echo_deinit(struct echo *echo)
 #define _cleanup_echo_ _cleanup_(echo_deinit)
 
 /* Connects as @uid; the client's end of the connection, or negative errno. */
-static inline int connect_as(struct echo *echo, const char *listener, uid_t uid, enum place place)
+static inline int connect_as(struct echo *echo, const char *listener, uid_t uid,
+			     enum peer_place place)
 {
 	const struct peer peer = { .pid = 4711, .uid = uid, .pidfd = -EBADF, .place = place };
 	int pair[2], r;
@@ -215,7 +216,7 @@ static inline int connect_as(struct echo *echo, const char *listener, uid_t uid,
 
 static inline int connect_to(struct echo *echo)
 {
-	return connect_as(echo, MAIN, getuid(), PLACE_BESIDE);
+	return connect_as(echo, MAIN, getuid(), PEER_BESIDE);
 }
 
 static inline bool say(int fd, const char *packet)

@@ -119,7 +119,7 @@ static inline int client_of(const struct rig *rig, uid_t uid)
 	expect(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
 	peer.pid = 4711;
 	peer.uid = uid;
-	peer.place = PLACE_BESIDE;
+	peer.place = PEER_BESIDE;
 	r = clients_add(rig->collector->clients, COLLECT_SOCKET, pair[1], &peer);
 	if (r >= 0)
 		return pair[0];

@@ -96,7 +96,7 @@ static void rig_init(struct rig *rig, const char *policy)
 		printf("# %s: %s\n", err.what, err.why);
 	rig->question.server = rig->server;
 	rig->question.asker = (struct asker){
-		.pid = getpid(), .uid = getuid(), .place = PLACE_BESIDE, .is_trusted = true
+		.pid = getpid(), .uid = getuid(), .place = PEER_BESIDE, .is_trusted = true
 	};
 	expect_eq(process_identify(getpid(), -EBADF, &rig->question.asker.process_id), 0);
 }

@@ -11,16 +11,16 @@ static void trusts_root_and_its_own_user_at_one_listener_and_outside_of_sandboxe
 	static const struct {
 		const char *listener;
 		uid_t uid;
-		enum place place;
+		enum peer_place place;
 		bool is_trusted;
 	} rows[] = {
-		{ MAIN, 0, PLACE_BESIDE, true },
-		{ MAIN, STRANGER, PLACE_BESIDE, false },
-		{ MAIN, 0, PLACE_UNKNOWN, false },
-		{ MAIN, 0, PLACE_IN_NAMESPACE, false },
-		{ MAIN, 0, PLACE_IN_SANDBOX, false },
-		{ SANDBOX, 0, PLACE_BESIDE, false },
-		{ SANDBOX, STRANGER, PLACE_IN_SANDBOX, false },
+		{ MAIN, 0, PEER_BESIDE, true },
+		{ MAIN, STRANGER, PEER_BESIDE, false },
+		{ MAIN, 0, PEER_UNKNOWN, false },
+		{ MAIN, 0, PEER_IN_NAMESPACE, false },
+		{ MAIN, 0, PEER_IN_SANDBOX, false },
+		{ SANDBOX, 0, PEER_BESIDE, false },
+		{ SANDBOX, STRANGER, PEER_IN_SANDBOX, false },
 	};
 	_cleanup_echo_ struct echo echo = echo_of();
 	_cleanup_close_ int own = -EBADF;
@@ -41,7 +41,7 @@ static void trusts_root_and_its_own_user_at_one_listener_and_outside_of_sandboxe
 
 static int stranger(struct echo *echo, uid_t uid)
 {
-	return connect_as(echo, MAIN, STRANGER + uid, PLACE_BESIDE);
+	return connect_as(echo, MAIN, STRANGER + uid, PEER_BESIDE);
 }
 
 static void strangers(struct echo *echo, uid_t uid, int *fds, size_t n)
@@ -91,12 +91,12 @@ static void each_user_of_each_listener_has_a_quarter(void)
 	echo_start(&echo);
 	strangers(&echo, 0, all.fds, 4);
 	expect_eq(stranger(&echo, 0), -EUSERS);
-	all.fds[4] = connect_as(&echo, SANDBOX, STRANGER, PLACE_IN_SANDBOX);
+	all.fds[4] = connect_as(&echo, SANDBOX, STRANGER, PEER_IN_SANDBOX);
 	expect(all.fds[4] >= 0);
 	/* In a sandbox, root is still the same user. */
 	for (size_t i = 5; i < 9; i++)
-		all.fds[i] = connect_as(&echo, MAIN, 0, PLACE_IN_NAMESPACE);
-	expect_eq(connect_as(&echo, MAIN, 0, PLACE_IN_SANDBOX), -EUSERS);
+		all.fds[i] = connect_as(&echo, MAIN, 0, PEER_IN_NAMESPACE);
+	expect_eq(connect_as(&echo, MAIN, 0, PEER_IN_SANDBOX), -EUSERS);
 }
 
 static void the_idlest_client_makes_room_for_another_of_the_same_user(void)

@@ -37,7 +37,7 @@ static void reads_no_further_while_a_message_is_in_work(void)
 	expect(say(fd, "hold") && say(fd, "next"));
 	turn_all(&echo);
 	expect_eq(echo.n_messages, 1);
-	other = connect_as(&echo, MAIN, STRANGER, PLACE_BESIDE);
+	other = connect_as(&echo, MAIN, STRANGER, PEER_BESIDE);
 	expect(say(other, "hello"));
 	expect_str(hear(&echo, other), "hello");
 	close_fd(&other);
@@ -117,7 +117,7 @@ static void a_client_that_the_service_refuses_is_gone(void)
 
 	echo_start(&echo);
 	echo.opened_result = -ENOENT;
-	expect_eq(connect_as(&echo, MAIN, STRANGER, PLACE_BESIDE), -ENOENT);
+	expect_eq(connect_as(&echo, MAIN, STRANGER, PEER_BESIDE), -ENOENT);
 	expect_eq(clients_count(echo.clients), 0);
 	expect_eq(echo.n_closed, 0);
 }
@@ -552,7 +552,7 @@ static void packets_sent_before_the_end_of_the_service_are_read(void)
 	echo.protocol.is_one_way = true;
 	echo_start(&echo);
 	a = connect_to(&echo);
-	b = connect_as(&echo, MAIN, STRANGER, PLACE_BESIDE);
+	b = connect_as(&echo, MAIN, STRANGER, PEER_BESIDE);
 	for (int i = 0; i < 50; i++)
 		expect(say(a, "mute") && say(b, "mute"));
 	(void)shutdown(a, SHUT_WR);

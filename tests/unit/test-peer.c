@@ -59,7 +59,7 @@ static void knows_its_peer(void)
 	expect_eq(peer.pid, getpid());
 	expect_eq(peer.uid, getuid());
 	expect_eq(peer.gid, getgid());
-	expect_eq(peer.place, PLACE_BESIDE);
+	expect_eq(peer.place, PEER_BESIDE);
 }
 
 static void keeps_a_pidfd_of_the_process(void)
@@ -101,7 +101,7 @@ static void knows_a_peer_that_has_been_reaped(void)
 	expect_eq(peer_identify(client, &peer), 0);
 	expect_eq(peer.pid, pid);
 	expect(peer.pidfd < 0 || pid_of_pidfd(peer.pidfd) == -1);
-	expect_eq(peer.place, PLACE_UNKNOWN);
+	expect_eq(peer.place, PEER_UNKNOWN);
 }
 
 static void knows_a_peer_in_another_user_namespace(void)
@@ -135,7 +135,7 @@ static void knows_a_peer_in_another_user_namespace(void)
 	if (byte != 'i')
 		skip("this host lets us make no user namespace");
 	expect_eq(peer.uid, getuid());
-	expect_eq(peer.place, PLACE_IN_NAMESPACE);
+	expect_eq(peer.place, PEER_IN_NAMESPACE);
 }
 
 static void expect_nobody(int socket, int want)
@@ -217,7 +217,7 @@ static void end(pid_t pid)
 }
 
 /* Looks as a user who may not trace this process or its children. */
-static enum place place_by_user_nobody(pid_t pid)
+static enum peer_place place_by_user_nobody(pid_t pid)
 {
 	int status = 0;
 	pid_t child = fork();
@@ -225,9 +225,9 @@ static enum place place_by_user_nobody(pid_t pid)
 	if (child == 0)
 		_exit(setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0
 			      ? 99
-			      : (int)place_of(pid));
+			      : (int)peer_place_of(pid));
 	expect(waitpid(child, &status, 0) == child && WIFEXITED(status));
-	return (enum place)WEXITSTATUS(status);
+	return (enum peer_place)WEXITSTATUS(status);
 }
 
 static bool has_all_ids(void)
@@ -242,10 +242,10 @@ static void distinguishes_a_host_process_from_one_in_a_user_namespace(void)
 {
 	pid_t beside = start(stay), inside = start(enter_namespace);
 
-	expect_eq(place_of(getpid()), PLACE_BESIDE);
-	expect_eq(place_of(beside), PLACE_BESIDE);
+	expect_eq(peer_place_of(getpid()), PEER_BESIDE);
+	expect_eq(peer_place_of(beside), PEER_BESIDE);
 	if (inside > 0) {
-		expect_eq(place_of(inside), PLACE_IN_NAMESPACE);
+		expect_eq(peer_place_of(inside), PEER_IN_NAMESPACE);
 		end(inside);
 	}
 	end(beside);
@@ -261,9 +261,9 @@ static void distinguishes_them_without_the_right_to_trace_them(void)
 		skip("not root of the host");
 	beside = start(stay);
 	inside = start(enter_namespace);
-	expect_eq(place_by_user_nobody(beside), PLACE_BESIDE);
+	expect_eq(place_by_user_nobody(beside), PEER_BESIDE);
 	if (inside > 0) {
-		expect_eq(place_by_user_nobody(inside), PLACE_IN_NAMESPACE);
+		expect_eq(place_by_user_nobody(inside), PEER_IN_NAMESPACE);
 		end(inside);
 	}
 	end(beside);
@@ -274,7 +274,7 @@ static void the_place_of_a_process_that_has_ended_is_unknown(void)
 	pid_t pid = start(stay);
 
 	end(pid);
-	expect_eq(place_of(pid), PLACE_UNKNOWN);
+	expect_eq(peer_place_of(pid), PEER_UNKNOWN);
 }
 
 static void a_sandbox_has_a_cgroup_of_its_own(void)
@@ -286,23 +286,23 @@ static void a_sandbox_has_a_cgroup_of_its_own(void)
 	static const char within[] = "0::/user.slice/session-1.scope/sbx-a/sbx-c\n";
 	static const char scope[] = "1:name=systemd:/\n0::/user.slice/sbx-a.scope/sbx-a\n";
 
-	expect(place_is_same_sandbox(none, none));
-	expect(place_is_same_sandbox(policy, none));
-	expect(place_is_same_sandbox(none, policy));
-	expect(!place_is_same_sandbox(policy, box));
-	expect(!place_is_same_sandbox(none, scope));
-	expect(place_is_same_sandbox(box, box));
-	expect(!place_is_same_sandbox(box, other));
-	expect(!place_is_same_sandbox(box, within));
-	expect(!place_is_same_sandbox(box, none));
+	expect(peer_is_same_sandbox(none, none));
+	expect(peer_is_same_sandbox(policy, none));
+	expect(peer_is_same_sandbox(none, policy));
+	expect(!peer_is_same_sandbox(policy, box));
+	expect(!peer_is_same_sandbox(none, scope));
+	expect(peer_is_same_sandbox(box, box));
+	expect(!peer_is_same_sandbox(box, other));
+	expect(!peer_is_same_sandbox(box, within));
+	expect(!peer_is_same_sandbox(box, none));
 }
 
 static void a_place_that_is_not_beside_has_a_name(void)
 {
-	expect(place_name(PLACE_BESIDE) == NULL);
-	expect_str(place_name(PLACE_UNKNOWN), "unknown");
-	expect_str(place_name(PLACE_IN_NAMESPACE), "user_namespace");
-	expect_str(place_name(PLACE_IN_SANDBOX), "sandbox_cgroup");
+	expect(peer_place_name(PEER_BESIDE) == NULL);
+	expect_str(peer_place_name(PEER_UNKNOWN), "unknown");
+	expect_str(peer_place_name(PEER_IN_NAMESPACE), "user_namespace");
+	expect_str(peer_place_name(PEER_IN_SANDBOX), "sandbox_cgroup");
 }
 
 static const struct test tests[] = {

@@ -36,7 +36,7 @@ static int client_of(struct rig *rig, const char *name, uid_t uid)
 	expect(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
 	peer.pid = getpid();
 	peer.uid = uid;
-	peer.place = PLACE_BESIDE;
+	peer.place = PEER_BESIDE;
 	r = clients_add(server_clients(rig->server), name, pair[1], &peer);
 	if (r >= 0)
 		return pair[0];

@@ -62,8 +62,8 @@ static void scene_deinit(struct scene *scene)
 {
 	notifier_deinit(&scene->spawn.notifier);
 	terminal_deinit(&scene->spawn.terminal);
-	services_deinit(&scene->spawn.services);
-	place_close(&scene->spawn.place);
+	forwarding_deinit(&scene->spawn.forwarding);
+	namespace_set_close(&scene->spawn.namespace_set);
 	loop_deinit(&scene->spawn.loop);
 	close_fd(&scene->spawn.inside.source.fd);
 	close_fd(&scene->its);
@@ -126,9 +126,9 @@ static void a_repeated_message_is_refused(void)
 	_cleanup_scene_ struct scene scene;
 
 	scene_init(&scene, 1u << MESSAGE_NAMESPACES | 1u << N_MESSAGE_KINDS);
-	scene.spawn.place.n = 2;
+	scene.spawn.namespace_set.n = 2;
 	expect_eq(say_kind(&scene, MESSAGE_NAMESPACES, 2), 0);
-	expect(scene.spawn.place.fds[1] >= 0);
+	expect(scene.spawn.namespace_set.fds[1] >= 0);
 	expect_eq(say_kind(&scene, MESSAGE_NAMESPACES, 2), -EBADMSG);
 }
 
@@ -140,7 +140,7 @@ static void as_many_fds_as_the_plan_makes(void)
 
 		scene_init(&scene, 1u << MESSAGE_NAMESPACES | 1u << MESSAGE_LISTENERS |
 					   1u << N_MESSAGE_KINDS);
-		scene.spawn.place.n = 4;
+		scene.spawn.namespace_set.n = 4;
 		before = count_fds();
 		expect_eq(say_kind(&scene, MESSAGE_NAMESPACES, n), n == 4 ? 0 : -EBADMSG);
 		/* The supervisor forwards no listeners here; more than the plan has are refused at
@@ -219,7 +219,7 @@ static void nothing_goes_before_all_is_there(void)
 	size_t n = 0;
 
 	scene_init(&scene, 1u << MESSAGE_NAMESPACES);
-	scene.spawn.place.n = 1;
+	scene.spawn.namespace_set.n = 1;
 	scene.spawn.is_started = false;
 	expect_eq(fcntl(scene.its, F_SETFL, O_NONBLOCK), 0);
 	expect_eq(say_kind(&scene, MESSAGE_NAMESPACES, 1), 0);

@@ -28,7 +28,7 @@
  * inside can see it. It reads single bytes from the supervisor and nothing from the sandbox.
  */
 
-#include "spawn/services.h"
+#include "spawn/forward.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -74,9 +74,9 @@ struct connection {
 	void *userdata;
 };
 
-struct service {
+struct forwarded_port {
 	struct source source;
-	struct services *services;
+	struct forwarding *forwarding;
 	uint16_t port;
 	bool is_inside;	     /* else it listens outside */
 	bool is_listening;   /* else it is only bound */
@@ -109,30 +109,30 @@ static void serve_agent(int socket_to_us)
 	child_leave(0);
 }
 
-static int drop_all_rights(const struct place *place)
+static int drop_all_rights(const struct namespace_set *set)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
-	if (setresgid(place->gid, place->gid, place->gid) < 0 ||
-	    setresuid(place->uid, place->uid, place->uid) < 0)
+	if (setresgid(set->gid, set->gid, set->gid) < 0 ||
+	    setresuid(set->uid, set->uid, set->uid) < 0)
 		return -errno;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &header, none) < 0)
 		return -errno;
 	return 0;
 }
 
-static int agent_start(struct joined *agent, const struct place *place)
+static int agent_start(struct joined *agent, const struct namespace_set *set)
 {
-	int r = join_fork(agent, place->fds, place->n);
+	int r = join_fork(agent, set->fds, set->n);
 
 	if (r != 0)
 		return r < 0 ? r : 0;
 	/* Only the namespaces that a socket needs: in the pid namespace the sandbox could see the
 	 * agent. */
-	r = place_enter(place, CLONE_NEWUSER | CLONE_NEWNET);
+	r = namespace_set_enter(set, CLONE_NEWUSER | CLONE_NEWNET);
 	if (r == 0)
-		r = drop_all_rights(place);
+		r = drop_all_rights(set);
 	if (r == 0)
 		r = join_die_with_supervisor(agent->socket);
 	if (r < 0)
@@ -290,23 +290,23 @@ static int connection_new(struct loop *loop, int accepted, int socket, uint16_t 
 
 /* ---- listeners ---- */
 
-static void watch(struct services *services)
+static void watch(struct forwarding *forwarding)
 {
-	bool can_accept = services->place && services->n_connections < CONNECTIONS_MAX;
+	bool can_accept = forwarding->namespaces && forwarding->n_connections < CONNECTIONS_MAX;
 
-	for (size_t i = 0; i < services->n; i++) {
-		struct service *service = &services->all[i];
+	for (size_t i = 0; i < forwarding->n; i++) {
+		struct forwarded_port *forwarded = &forwarding->all[i];
 
 		/* The socket of a closed listener reports POLLHUP. */
-		service->source.events = can_accept && service->is_listening ? POLLIN : 0;
+		forwarded->source.events = can_accept && forwarded->is_listening ? POLLIN : 0;
 	}
 }
 
-static void look_later(struct services *services)
+static void look_later(struct forwarding *forwarding)
 {
 	static const struct itimerspec once = { .it_value.tv_nsec = LOOK_NSEC };
 
-	(void)timerfd_settime(services->look.fd, 0, &once, NULL);
+	(void)timerfd_settime(forwarding->look.fd, 0, &once, NULL);
 }
 
 /* listen() fails with EADDRINUSE if one of the port's connections does not have SO_REUSEADDR, which
@@ -320,22 +320,22 @@ static int set_reuse(int fd, bool reuses)
 }
 
 /* Opens or closes a listener inside. */
-static void set_listening(struct service *service, bool listens)
+static void set_listening(struct forwarded_port *forwarded, bool listens)
 {
-	int fd = service->source.fd;
+	int fd = forwarded->source.fd;
 
-	if (listens && !service->is_listening) {
-		service->is_listening = set_reuse(fd, true) == 0 && listen(fd, SOMAXCONN) == 0;
-		if (!service->is_listening)
+	if (listens && !forwarded->is_listening) {
+		forwarded->is_listening = set_reuse(fd, true) == 0 && listen(fd, SOMAXCONN) == 0;
+		if (!forwarded->is_listening)
 			(void)set_reuse(fd, false);
-	} else if (!listens && service->is_listening) {
+	} else if (!listens && forwarded->is_listening) {
 		/* First SO_REUSEADDR: a closed listener that has it lets the command bind the port.
 		 */
-		service->is_listening = set_reuse(fd, false) < 0 || shutdown(fd, SHUT_RDWR) < 0;
+		forwarded->is_listening = set_reuse(fd, false) < 0 || shutdown(fd, SHUT_RDWR) < 0;
 	}
-	if (!service->is_listening)
-		look_later(service->services);
-	watch(service->services);
+	if (!forwarded->is_listening)
+		look_later(forwarded->forwarding);
+	watch(forwarded->forwarding);
 }
 
 enum host_state {
@@ -382,22 +382,22 @@ static enum host_state find_host_state(uint16_t port)
 		       : HOST_UNKNOWN;
 }
 
-static void probe_end(struct service *service)
+static void probe_end(struct forwarded_port *forwarded)
 {
-	loop_remove(service->services->loop, &service->probe);
-	fd_close_many(&service->probe.fd, 1);
+	loop_remove(forwarded->forwarding->loop, &forwarded->probe);
+	fd_close_many(&forwarded->probe.fd, 1);
 }
 
 static int probe_ready(struct source *source, short events)
 {
-	struct service *service = source->userdata;
+	struct forwarded_port *forwarded = source->userdata;
 	int error = 0;
 	socklen_t size = sizeof(error);
 
 	if (getsockopt(source->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
 		error = errno;
-	probe_end(service);
-	set_listening(service, error == 0);
+	probe_end(forwarded);
+	set_listening(forwarded, error == 0);
 	return 0;
 }
 
@@ -421,16 +421,16 @@ static int probe_prepare(int fd)
 }
 
 /* A rule of NAT can lead to a server although no socket of the host listens. */
-static int probe_begin(struct service *service)
+static int probe_begin(struct forwarded_port *forwarded)
 {
-	struct sockaddr_in address = connection_address(service->port);
+	struct sockaddr_in address = connection_address(forwarded->port);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r;
 
-	service->probe = (struct source){
+	forwarded->probe = (struct source){
 		.fd = fd,
 		.events = POLLOUT,
 		.ready = probe_ready,
-		.userdata = service,
+		.userdata = forwarded,
 	};
 	r = fd < 0 ? -errno : probe_prepare(fd);
 	if (r < 0)
@@ -438,74 +438,74 @@ static int probe_begin(struct service *service)
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 &&
 	    errno != EINPROGRESS)
 		return -errno;
-	return loop_add(service->services->loop, &service->probe);
+	return loop_add(forwarded->forwarding->loop, &forwarded->probe);
 }
 
 /* Opens a listener inside if the host's port can be reached, and closes it until then. Where that
  * is unknown the listener stays open: to connect for an answer would use up a connection of a
  * server. */
-static void look(struct service *service)
+static void look(struct forwarded_port *forwarded)
 {
-	enum host_state state = find_host_state(service->port);
+	enum host_state state = find_host_state(forwarded->port);
 
-	set_listening(service, state != HOST_HAS_NO_SOCKET);
-	if (state != HOST_HAS_NO_SOCKET || (service->probe.fd < 0 && probe_begin(service) < 0))
-		probe_end(service);
+	set_listening(forwarded, state != HOST_HAS_NO_SOCKET);
+	if (state != HOST_HAS_NO_SOCKET || (forwarded->probe.fd < 0 && probe_begin(forwarded) < 0))
+		probe_end(forwarded);
 }
 
 static int look_at_all(struct source *source, short events)
 {
-	struct services *services = source->userdata;
+	struct forwarding *forwarding = source->userdata;
 	uint64_t n_times;
 
 	if (read(source->fd, &n_times, sizeof(n_times)) < 0)
 		return 0;
-	for (size_t i = 0; i < services->n; i++)
-		if (!services->all[i].is_listening)
-			look(&services->all[i]);
+	for (size_t i = 0; i < forwarding->n; i++)
+		if (!forwarding->all[i].is_listening)
+			look(&forwarding->all[i]);
 	return 0;
 }
 
-static int look_begin(struct services *services)
+static int look_begin(struct forwarding *forwarding)
 {
-	if (services->look.fd >= 0)
+	if (forwarding->look.fd >= 0)
 		return 0;
-	services->look = (struct source){
+	forwarding->look = (struct source){
 		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
 		.events = POLLIN,
 		.ready = look_at_all,
-		.userdata = services,
+		.userdata = forwarding,
 	};
-	return services->look.fd < 0 ? -errno : loop_add(services->loop, &services->look);
+	return forwarding->look.fd < 0 ? -errno : loop_add(forwarding->loop, &forwarding->look);
 }
 
-/* ---- services ---- */
+/* ---- ports ---- */
 
 static void ended(struct connection *connection, void *userdata)
 {
-	struct service *service = userdata;
-	struct services *services = service->services;
-	struct connection **at = &services->connections;
+	struct forwarded_port *forwarded = userdata;
+	struct forwarding *forwarding = forwarded->forwarding;
+	struct connection **at = &forwarding->connections;
 
 	while (*at && *at != connection)
 		at = &(*at)->next;
 	if (*at)
 		*at = connection->next;
 	/* Before the reset: a program that connects again because of it is refused. */
-	if (connection->is_refused && service->is_inside)
-		look(service);
+	if (connection->is_refused && forwarded->is_inside)
+		look(forwarded);
 	(void)connection_free(connection);
-	services->n_connections--;
-	watch(services);
+	forwarding->n_connections--;
+	watch(forwarding);
 }
 
 /* A socket on the other side than the listener. */
-static int make_socket(struct service *service)
+static int make_socket(struct forwarded_port *forwarded)
 {
 	int fd;
 
-	if (!service->is_inside)
-		return agent_make_socket(&service->services->agent);
+	if (!forwarded->is_inside)
+		return agent_make_socket(&forwarded->forwarding->agent);
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	return fd < 0 ? -errno : fd;
 }
@@ -513,11 +513,11 @@ static int make_socket(struct service *service)
 /* A failure here ends this one connection. */
 static int accept_one(struct source *source, short events)
 {
-	struct service *service = source->userdata;
-	struct services *services = service->services;
+	struct forwarded_port *forwarded = source->userdata;
+	struct forwarding *forwarding = forwarded->forwarding;
 	_cleanup_close_ int accepted =
 		accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	_cleanup_close_ int other = accepted < 0 ? -EBADF : make_socket(service);
+	_cleanup_close_ int other = accepted < 0 ? -EBADF : make_socket(forwarded);
 	struct connection *connection = NULL;
 
 	if (accepted < 0)
@@ -526,35 +526,35 @@ static int accept_one(struct source *source, short events)
 		connection_refuse(take_fd(&accepted));
 		return 0;
 	}
-	if (connection_new(services->loop, take_fd(&accepted), take_fd(&other), service->port,
-			   ended, service, &connection) < 0)
+	if (connection_new(forwarding->loop, take_fd(&accepted), take_fd(&other), forwarded->port,
+			   ended, forwarded, &connection) < 0)
 		return 0;
-	connection->next = services->connections;
-	services->connections = connection;
-	services->n_connections++;
-	watch(services);
+	connection->next = forwarding->connections;
+	forwarding->connections = connection;
+	forwarding->n_connections++;
+	watch(forwarding);
 	return 0;
 }
 
-static int add(struct services *services, int fd, uint16_t port, bool is_inside)
+static int add(struct forwarding *forwarding, int fd, uint16_t port, bool is_inside)
 {
-	struct service *service;
+	struct forwarded_port *forwarded;
 
-	if (!services->all || services->n == services->size) {
+	if (!forwarding->all || forwarding->n == forwarding->size) {
 		(void)close(fd);
 		return -ENOBUFS;
 	}
-	service = &services->all[services->n];
-	*service = (struct service){
-		.source = { .fd = fd, .ready = accept_one, .userdata = service },
-		.services = services,
+	forwarded = &forwarding->all[forwarding->n];
+	*forwarded = (struct forwarded_port){
+		.source = { .fd = fd, .ready = accept_one, .userdata = forwarded },
+		.forwarding = forwarding,
 		.port = port,
 		.is_inside = is_inside,
 		.is_listening = true,
 		.probe = { .fd = -EBADF },
 	};
-	services->n++;
-	return loop_add(services->loop, &service->source);
+	forwarding->n++;
+	return loop_add(forwarding->loop, &forwarded->source);
 }
 
 static int listen_outside(uint16_t port)
@@ -592,20 +592,20 @@ static size_t count_connect(const struct plan *plan)
 	return n;
 }
 
-int services_begin(struct services *services, struct loop *loop, const struct plan *plan,
-		   struct sbx_error *err)
+int forwarding_begin(struct forwarding *forwarding, struct loop *loop, const struct plan *plan,
+		     struct sbx_error *err)
 {
 	size_t n = plan->n_inward + count_connect(plan);
 
-	services->loop = loop;
+	forwarding->loop = loop;
 	/* The loop keeps pointers to the sources, so the array has its final size. */
-	services->size = n;
-	services->all = n > 0 ? calloc(n, sizeof(*services->all)) : NULL;
-	if (n > 0 && !services->all)
+	forwarding->size = n;
+	forwarding->all = n > 0 ? calloc(n, sizeof(*forwarding->all)) : NULL;
+	if (n > 0 && !forwarding->all)
 		return sbx_error_what(err, -ENOMEM, "cannot prepare the forwarded ports");
 	for (size_t i = 0; i < plan->n_inward; i++) {
 		int fd = listen_outside(plan->inward[i]);
-		int r = fd < 0 ? fd : add(services, fd, plan->inward[i], false);
+		int r = fd < 0 ? fd : add(forwarding, fd, plan->inward[i], false);
 
 		if (r < 0)
 			return fail(r, plan->inward[i], err);
@@ -613,63 +613,63 @@ int services_begin(struct services *services, struct loop *loop, const struct pl
 	return 0;
 }
 
-bool services_carries(const struct step *step)
+bool forwarding_carries(const struct step *step)
 {
 	return strcmp(step->listen.purpose, "connect") == 0;
 }
 
-int services_add_listener(struct services *services, int listener, uint16_t port)
+int forwarding_add_listener(struct forwarding *forwarding, int listener, uint16_t port)
 {
 	/* The fd came from inside, with any flags. */
 	int r = fcntl(listener, F_SETFL, O_NONBLOCK) < 0 ? -errno : set_reuse(listener, true);
-	int added = add(services, listener, port, true);
+	int added = add(forwarding, listener, port, true);
 
 	if (r == 0)
 		r = added;
 	if (r == 0)
-		r = look_begin(services);
+		r = look_begin(forwarding);
 	if (r == 0)
-		look(&services->all[services->n - 1]);
+		look(&forwarding->all[forwarding->n - 1]);
 	return r;
 }
 
-int services_open(struct services *services, const struct place *place)
+int forwarding_open(struct forwarding *forwarding, const struct namespace_set *set)
 {
 	_cleanup_close_ int first = -EBADF;
 	bool needs_agent = false;
 	int r = 0;
 
-	for (size_t i = 0; i < services->n; i++)
-		needs_agent = needs_agent || !services->all[i].is_inside;
+	for (size_t i = 0; i < forwarding->n; i++)
+		needs_agent = needs_agent || !forwarding->all[i].is_inside;
 	if (needs_agent)
-		r = agent_start(&services->agent, place);
+		r = agent_start(&forwarding->agent, set);
 	/* Make one socket now: if the agent could not enter the sandbox, the start fails. */
 	if (needs_agent && r == 0)
-		r = first = agent_make_socket(&services->agent);
+		r = first = agent_make_socket(&forwarding->agent);
 	if (r < 0)
 		return r;
-	services->place = place;
-	watch(services);
+	forwarding->namespaces = set;
+	watch(forwarding);
 	return 0;
 }
 
-void services_deinit(struct services *services)
+void forwarding_deinit(struct forwarding *forwarding)
 {
-	while (services->connections) {
-		struct connection *connection = services->connections;
+	while (forwarding->connections) {
+		struct connection *connection = forwarding->connections;
 
-		services->connections = connection->next;
+		forwarding->connections = connection->next;
 		(void)connection_free(connection);
 	}
-	if (services->look.fd >= 0)
-		loop_remove(services->loop, &services->look);
-	close_fd(&services->look.fd);
-	for (size_t i = 0; i < services->n; i++) {
-		probe_end(&services->all[i]);
-		loop_remove(services->loop, &services->all[i].source);
-		close_fd(&services->all[i].source.fd);
+	if (forwarding->look.fd >= 0)
+		loop_remove(forwarding->loop, &forwarding->look);
+	close_fd(&forwarding->look.fd);
+	for (size_t i = 0; i < forwarding->n; i++) {
+		probe_end(&forwarding->all[i]);
+		loop_remove(forwarding->loop, &forwarding->all[i].source);
+		close_fd(&forwarding->all[i].source.fd);
 	}
-	free_ptr(&services->all);
-	joined_deinit(&services->agent);
-	*services = (struct services)SERVICES_INIT;
+	free_ptr(&forwarding->all);
+	joined_deinit(&forwarding->agent);
+	*forwarding = (struct forwarding)FORWARDING_INIT;
 }
