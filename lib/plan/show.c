@@ -492,37 +492,23 @@ static unsigned find_excess(const struct planner *planner, const struct place *p
 	return permitted;
 }
 
-static bool is_overlay(const struct shown *shown)
-{
-	const struct mark *winner = shown->place->winner;
-
-	return winner && winner->content == CONTENT_OVERLAY;
-}
-
-/* A missing name needs no mask; but if the command could create it, its denial cannot be enforced.
- * On an overlay there is nothing to enforce it for: a new name goes to the upper directory, and the
- * denied path stays missing. */
+/* A missing name needs no mask; but if the command could create it, its denial cannot be
+ * enforced. */
 static int hold_missing(struct planner *planner, const struct place *place,
 			const struct shown *carrier)
 {
-	if (carrier->is_hidden || place_is_only_guarded(place) || !carrier->is_writable ||
-	    !(find_excess(planner, place, carrier) & ~RIGHT_EXISTS))
+	if (carrier->is_hidden || place_is_only_guarded(place))
 		return 0;
-	if (is_overlay(carrier)) {
-		planner_note(planner, true,
-			     planner_format(planner, "'%s' is denied, but can be created",
-					    place->path),
-			     "it does not exist, and an overlay keeps what the command creates "
-			     "apart from the host's files");
-		return 0;
-	}
-	return refuse_unheld(planner, place,
-			     "it does not exist, and the command could create it in a "
-			     "directory that it may write to",
-			     planner_format(planner,
-					    "create it ('mkdir -p %.300s', or 'touch' for a "
-					    "file), or allow writing to a narrower directory",
-					    place->path));
+	if (carrier->is_writable && (find_excess(planner, place, carrier) & ~RIGHT_EXISTS))
+		return refuse_unheld(
+			planner, place,
+			"it does not exist, and the command could create it in a "
+			"directory that it may write to",
+			planner_format(planner,
+				       "create it ('mkdir -p %.300s', or 'touch' for a "
+				       "file), or allow writing to a narrower directory",
+				       place->path));
+	return 0;
 }
 
 /* The command has sbx-spawn's uid and cannot reach the path either, unless it can chmod() a
@@ -609,7 +595,8 @@ static int narrow(struct planner *planner, struct shown *shown, const struct sho
 	if (!(place->rights & RIGHTS_SEEN) || !carrier->place->source)
 		return 0;
 	/* Do not make a place on an overlay writable again: writes would bypass the overlay. */
-	if (is_overlay(carrier) && place_wants_write(place))
+	if (carrier->place->winner && carrier->place->winner->content == CONTENT_OVERLAY &&
+	    place_wants_write(place))
 		return 0;
 	if (differs(place, carrier) || place_is_pinned(place) ||
 	    mapped_needs_mount(planner, place, carrier))

@@ -494,35 +494,6 @@ static void changes_of_the_project_land_elsewhere(void)
 	expect(flags_of(&planning, STEP_BIND, PROJECT "/fixed") & STEP_READ_ONLY);
 }
 
-/* A name that the command creates goes to the overlay's upper directory, so the host's stays
- * missing. */
-static void a_denied_name_that_is_missing_need_not_exist_under_an_overlay(void)
-{
-	for (int has_overlay = 0; has_overlay <= 1; has_overlay++) {
-		_cleanup_planning_ struct planning planning;
-
-		planning_open(&planning);
-		planning_load(
-			&planning,
-			"capabilities:\n"
-			"- {name: files, match: {syscall: fs.*, path: [./, /usr]}, action: allow}\n"
-			"- {name: run, match: {syscall: exec, path: /usr/bin}, action: allow}\n"
-			"- {name: secret, match: {syscall: fs.*, path: [./.env, ./there]}, "
-			"action: deny}\n");
-		know(&planning, PROJECT "/there", HOST_FILE);
-		planning.request.out_directory = has_overlay ? "/srv/out" : NULL;
-		planning.request.out_work = has_overlay ? "/srv/work" : NULL;
-		if (!has_overlay) {
-			expect_refusal(&planning, -EOPNOTSUPP);
-			expect(says(&planning, PROJECT "/.env", "it does not exist", "create it"));
-			continue;
-		}
-		expect_plan(&planning);
-		expect(has_notice(&planning, "'" PROJECT "/.env' is denied, but can be created"));
-		expect(find_step(&planning, STEP_MASK, PROJECT "/there"));
-	}
-}
-
 /* A bind of a directory of the project would be written directly, past the overlay. */
 static void nothing_of_the_project_is_mounted_over_its_overlay_to_be_written(void)
 {
@@ -638,7 +609,6 @@ static const struct test tests[] = {
 	TEST(refuses_a_mount_without_its_source),
 	TEST(refuses_a_mount_with_a_source_that_means_nothing),
 	TEST(changes_of_the_project_land_elsewhere),
-	TEST(a_denied_name_that_is_missing_need_not_exist_under_an_overlay),
 	TEST(nothing_of_the_project_is_mounted_over_its_overlay_to_be_written),
 	TEST(changes_of_a_project_in_tmp_land_elsewhere_too),
 	TEST(refuses_changes_that_land_in_what_they_are_changes_of),
