@@ -64,7 +64,7 @@ struct connection {
 	struct proxy_server *server;
 	struct client *client;
 	uid_t uid;
-	enum place place;
+	enum peer_place place;
 	bool is_trusted;
 };
 
@@ -250,7 +250,7 @@ static void on_open(struct connection *connection)
 	_cleanup_close_ int socket = -EBADF;
 	int r;
 
-	if (connection->place != PLACE_BESIDE) {
+	if (connection->place != PEER_BESIDE) {
 		refuse_for(connection, -EPERM, "the process that asks is in a sandbox",
 			   "let the process that starts the sandbox ask");
 		return;
