@@ -166,7 +166,8 @@ check python_shows_why_a_host_is_refused out_has 'other.test:443 is refused, den
 if command -v node >/dev/null; then
 	cat >get.js <<'END'
 const http = require("http"), tls = require("tls");
-const request = http.request({ host: "127.0.0.1", port: 8080, method: "CONNECT", path: "origin.test:8443" });
+const request = http.request({ host: "127.0.0.1", port: 8080, method: "CONNECT", path: "origin.test:8443",
+	headers: { host: "origin.test:8443" } });
 request.on("connect", (answer, socket) => {
 	const secure = tls.connect({ socket, servername: "origin.test", ca: require("fs").readFileSync("ca.pem") }, () =>
 		secure.end("GET / HTTP/1.1\r\nHost: origin.test\r\nConnection: close\r\n\r\n"));
