@@ -498,6 +498,39 @@ static void end_relay(struct relay *relay, int error)
 	relay->hooks->ended(relay->userdata, error);
 }
 
+/*
+ * A server may answer and close with bytes of the client unread, which resets the connection. If
+ * then the next bytes of the client cannot be sent, the answer is still in the receive queue: pass
+ * it on before the reset. Returns 0, or RELAY_IS_GONE.
+ */
+static int pass_on_rest(struct relay_end *end)
+{
+	if (flush_end(end) < 0)
+		return 0;
+	while (may_read(end)) {
+		size_t allowed;
+		ssize_t n;
+		int r = ask_allow(end, RELAY_BUFFER_BYTES, &allowed);
+
+		if (r != 0 || allowed == 0)
+			return r;
+		n = move_once(end, allowed);
+		if (n <= 0)
+			return 0;
+		r = tell_moved(end, (size_t)n);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+static int pass_on_rests(struct relay *relay)
+{
+	int r = pass_on_rest(&relay->ends[RELAY_UP]);
+
+	return r != 0 ? r : pass_on_rest(&relay->ends[RELAY_DOWN]);
+}
+
 static void serve(struct ready_socket *socket, uint32_t events)
 {
 	struct relay_end *end =
@@ -508,7 +541,7 @@ static void serve(struct ready_socket *socket, uint32_t events)
 
 	pool->serving = relay;
 	r = serve_end(end, events);
-	if (r == RELAY_IS_GONE)
+	if (r == RELAY_IS_GONE || (r < 0 && pass_on_rests(relay) != 0))
 		return;
 	pool->serving = NULL;
 	if (r == 0 && !is_complete(relay))

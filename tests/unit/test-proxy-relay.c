@@ -710,6 +710,36 @@ static void resets_the_other_side_after_a_reset(void)
 	}
 }
 
+/* close() with unread bytes resets the connection, behind the answer. */
+static void answer_and_close(struct tunnel *tunnel)
+{
+	expect_eq(send(tunnel->outer[RELAY_DOWN], "answer", 6, 0), 6);
+	close_fd(&tunnel->outer[RELAY_DOWN]);
+}
+
+static void passes_on_what_arrived_before_a_reset(void)
+{
+	for (int is_late = 0; is_late < 2; is_late++) {
+		_cleanup_place_ struct place place = { 0 };
+		_cleanup_tunnel_ struct tunnel *tunnel = NULL;
+		char text[8];
+
+		place_init(&place);
+		tunnel = tunnel_start(&place, pair_tcp);
+		expect_eq(send(tunnel->outer[RELAY_UP], "request", 7, 0), 7);
+		settle(&place);
+		if (is_late)
+			answer_and_close(tunnel);
+		expect_eq(send(tunnel->outer[RELAY_UP], "more", 4, 0), 4);
+		if (!is_late)
+			answer_and_close(tunnel);
+		wait_for_end(tunnel);
+		expect(tunnel->error < 0);
+		expect_eq(recv(tunnel->outer[RELAY_UP], text, sizeof(text), MSG_DONTWAIT), 6);
+		expect(memcmp(text, "answer", 6) == 0);
+	}
+}
+
 static void notices_a_reset_while_nothing_is_read(void)
 {
 	_cleanup_place_ struct place place = { 0 };
@@ -833,6 +863,7 @@ static const struct test tests[] = {
 	TEST(sends_what_was_added_first),
 	TEST(refuses_more_than_a_buffer_of_added_bytes),
 	TEST(resets_the_other_side_after_a_reset),
+	TEST(passes_on_what_arrived_before_a_reset),
 	TEST(notices_a_reset_while_nothing_is_read),
 	TEST(a_hangup_behind_waiting_bytes_does_not_spin),
 	TEST(reads_nothing_that_is_not_allowed),
