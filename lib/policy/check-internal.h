@@ -56,7 +56,7 @@ enum check_kind {
 	CHECK_DEFAULT,	    /* a default that the kernel alone cannot enforce */
 	CHECK_NOT_BELOW,    /* a deny that covers the directory but not its contents */
 	CHECK_HOME,	    /* a path that looks like a home directory, but is not expanded */
-	CHECK_NETWORK,	    /* a network mode that this release lacks */
+	CHECK_NETWORK,	    /* a network mode that this release lacks, or more than a proxy does */
 	CHECK_HOST_NETWORK, /* a rule that the network mode host or loopback does not enforce */
 	CHECK_UNREADABLE,   /* a program that may be executed, but not read */
 	CHECK_MOUNT,	    /* a mount that no sandbox can provide */

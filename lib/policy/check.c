@@ -328,21 +328,14 @@ static void check_groups(struct checker *checker)
 
 /* Rules and settings that no layer enforces as written, as enforcement.c finds them. */
 static const enum check_kind kind_of_problem[N_PROBLEMS] = {
-	[PROBLEM_ACTION] = CHECK_BROKER,
-	[PROBLEM_PATTERN] = CHECK_BROKER,
-	[PROBLEM_DIGEST] = CHECK_BROKER,
-	[PROBLEM_UNSEEN] = CHECK_SERVICE,
-	[PROBLEM_NO_NETWORK] = CHECK_DENIED,
-	[PROBLEM_HOST_NETWORK] = CHECK_HOST_NETWORK,
-	[PROBLEM_IMPLIED_PROXY] = CHECK_NETWORK,
-	[PROBLEM_PROXY] = CHECK_NETWORK,
-	[PROBLEM_LOOPBACK] = CHECK_HOST_NETWORK,
-	[PROBLEM_BEYOND_LOOPBACK] = CHECK_DENIED,
-	[PROBLEM_NET_MODE] = CHECK_NETWORK,
-	[PROBLEM_READER] = CHECK_PATH,
-	[PROBLEM_NAME] = CHECK_PATH,
-	[PROBLEM_HOSTNAME] = CHECK_SETTING,
-	[PROBLEM_PORTS] = CHECK_SETTING,
+	[PROBLEM_ACTION] = CHECK_BROKER,	 [PROBLEM_PATTERN] = CHECK_BROKER,
+	[PROBLEM_DIGEST] = CHECK_BROKER,	 [PROBLEM_UNSEEN] = CHECK_SERVICE,
+	[PROBLEM_NO_NETWORK] = CHECK_DENIED,	 [PROBLEM_HOST_NETWORK] = CHECK_HOST_NETWORK,
+	[PROBLEM_LOOPBACK] = CHECK_HOST_NETWORK, [PROBLEM_BEYOND_LOOPBACK] = CHECK_DENIED,
+	[PROBLEM_NET_MODE] = CHECK_NETWORK,	 [PROBLEM_UDP] = CHECK_NETWORK,
+	[PROBLEM_BIND] = CHECK_NETWORK,		 [PROBLEM_REVIEW] = CHECK_NETWORK,
+	[PROBLEM_READER] = CHECK_PATH,		 [PROBLEM_NAME] = CHECK_PATH,
+	[PROBLEM_HOSTNAME] = CHECK_SETTING,	 [PROBLEM_PORTS] = CHECK_SETTING,
 	[PROBLEM_PORT_TWICE] = CHECK_SETTING,
 };
 
@@ -365,10 +358,9 @@ static void check_enforcement(struct checker *checker, const struct rule *rule)
 		rule_net_enforcement(checker->policy, rule, checker->net_mode);
 
 	/* If the rule is narrowed for files and refused for the network, report the refusal. */
-	if (network.state > enforcement.state && network.problem != PROBLEM_IMPLIED_PROXY)
+	if (network.state > enforcement.state)
 		enforcement = network;
-	/* check_network() reports a missing proxy once for all rules. */
-	if (enforcement.state != ENFORCEMENT_HELD && enforcement.problem != PROBLEM_IMPLIED_PROXY)
+	if (enforcement.state != ENFORCEMENT_HELD)
 		warn_of(checker, kind_of_problem[enforcement.problem], &enforcement);
 }
 

@@ -15,6 +15,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <sbx/error.h>
+
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "policy/compile.h"
@@ -68,12 +70,13 @@ static bool drop_unknown(struct condition *condition)
 }
 
 /* Assumes the worst about keys that the kernel cannot check: in a denial they hold in the match and
- * not in the exceptions; in a permission the other way round. A permission whose constraint no
- * command meets removes a right that the default may grant, so it is treated as a denial. */
+ * not in the exceptions; in a permission the other way round. A review is a denial. A permission
+ * whose constraint no command meets removes a right that the default may grant, so it is treated as
+ * a denial; a level that the sandbox has need not be stated by a request. */
 static void assume_worst(struct composer *composer, struct rule *rule)
 {
-	bool denies = rule->action == POLICY_DENY ||
-		      constraints_unmet(&rule->constraints, composer->with.level) != UNMET_NONE;
+	bool is_met = constraints_unmet(&rule->constraints, composer->with.level) == UNMET_NONE;
+	bool denies = rule->action == POLICY_DENY || rule->action == POLICY_REVIEW || !is_met;
 	struct condition *kept = take(composer, rule->n_exceptions * sizeof(*kept));
 	size_t n = 0;
 
@@ -87,6 +90,8 @@ static void assume_worst(struct composer *composer, struct rule *rule)
 	if (denies)
 		(void)drop_unknown(&rule->match);
 	rule->constraints.max_file_size_bytes = UINT64_MAX;
+	if (is_met && composer->with.level)
+		rule->constraints.require_sandbox = NULL;
 }
 
 /* ---- symbolic links ---- */
@@ -887,4 +892,42 @@ int policy_compile_composed(const struct policy *policy,
 		r = policy_compile(composed, ret_block, ret_n_bytes, err);
 	arena_deinit(&arena);
 	return r;
+}
+
+/* A shallow copy without 'net.mode', which another mode has replaced: neither its denials nor its
+ * permissions hold. */
+static bool copy_without_mode(const struct policy *policy, struct arena *arena, struct policy *ret)
+{
+	struct setting *settings = arena_alloc(arena, (policy->n_settings + 1) * sizeof(*settings));
+	size_t n = 0;
+
+	if (!settings)
+		return false;
+	for (size_t i = 0; i < policy->n_settings; i++)
+		if (strcmp(policy->settings[i].path, "net.mode") != 0)
+			settings[n++] = policy->settings[i];
+	*ret = *policy;
+	ret->settings = settings;
+	ret->n_settings = n;
+	return true;
+}
+
+int policy_compile_proxied(const struct policy *policy, void **ret_block, size_t *ret_n_bytes,
+			   struct sbx_error *err)
+{
+	_cleanup_(arena_deinit) struct arena arena = ARENA_INIT;
+	const struct composition with = { .is_worst_case = true,
+					  .level = policy ? policy_sandbox_level(policy) : NULL };
+	const struct policy *composed;
+	struct composer composer;
+	struct policy copy;
+	int r;
+
+	if (policy && !copy_without_mode(policy, &arena, &copy))
+		return sbx_error_what(err, -ENOMEM, "cannot compile the policy");
+	compose_begin(&composer, policy ? &copy : NULL, &with, &arena);
+	composer.policy.special_needs_cidr = true;
+	r = compose_finish(&composer, &composed);
+	return r < 0 ? sbx_error_what(err, r, "cannot compile the policy")
+		     : policy_compile(composed, ret_block, ret_n_bytes, err);
 }

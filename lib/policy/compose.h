@@ -94,3 +94,10 @@ int compose_finish(struct composer *composer, const struct policy **ret);
 int policy_compile_composed(const struct policy *policy,
 			    const char *(*resolve)(void *arena, const char *path), void **ret_block,
 			    size_t *ret_n_bytes, struct sbx_error *err);
+/*
+ * Compiles the rules by which sbx-proxy decides for a sandbox, whose mode is proxy whatever the
+ * policy says: the worst case, in which special addresses are protected. @policy may be NULL; then
+ * everything is denied.
+ */
+int policy_compile_proxied(const struct policy *policy, void **ret_block, size_t *ret_n_bytes,
+			   struct sbx_error *err);

@@ -5,14 +5,13 @@
  *
  * The kernel can check a path and the paths below it, and its answers are yes or no. A rule that
  * needs more is narrowed if that gives the command less: an allow that depends on a caller or a
- * token grants nothing, a deny that depends on one always applies. Patterns, 'warn' and
- * 'require_review' need the broker, which opens files in the supervisor, and hosts need sbx-proxy;
- * a policy that needs one of them is refused until they exist.
+ * token grants nothing, a deny that depends on one always applies. sbx-proxy decides about hosts.
+ * Patterns, 'warn' and 'require_review' about files need the broker, which opens files in the
+ * supervisor; a policy that needs it is refused until it exists.
  */
 
 #include "policy/enforcement.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -181,6 +180,11 @@ static void refuse_pattern(struct rule_enforcement *ret, const struct match_valu
 	set_problem(ret, ENFORCEMENT_REFUSED, PROBLEM_PATTERN, pattern->text, pattern->place);
 }
 
+static bool permits(const struct rule *rule)
+{
+	return rule->action == POLICY_ALLOW || rule->action == POLICY_WARN;
+}
+
 /* Narrows a rule that depends on a fact unknown to the kernel. True if the rule is an allow and so
  * grants nothing. */
 static bool narrow_unseen(const struct policy *policy, const struct rule *rule,
@@ -188,7 +192,8 @@ static bool narrow_unseen(const struct policy *policy, const struct rule *rule,
 {
 	enum match_key key = condition_unseen_key(&rule->match);
 	enum unmet_constraint unmet = find_unmet(policy, rule);
-	bool allows = rule->action != POLICY_DENY;
+	/* What needs a review is not allowed: it is a denial where none can be asked for. */
+	bool allows = permits(rule);
 	/* The broker will compare the digest. */
 	const char *constraint = unmet == UNMET_DIGEST ? NULL : unmet_constraint_name(unmet);
 
@@ -350,6 +355,58 @@ static struct rule_enforcement loopback_enforcement(const struct policy *policy,
 	return ret;
 }
 
+/* The first exception that depends on a fact unknown to the proxy: an allow then always has it, and
+ * a deny never. */
+static void narrow_exceptions(const struct rule *rule, struct rule_enforcement *ret)
+{
+	for (size_t i = 0; i < rule->n_exceptions; i++) {
+		const struct condition *exception = &rule->exceptions[i];
+		enum match_key key = condition_unseen_key(exception);
+
+		if (key != N_MATCH_KEYS && can_hold_for_network(exception))
+			narrow(ret, PROBLEM_UNSEEN, match_key_name(key), exception->place);
+	}
+}
+
+static bool is_about_tcp(const struct condition *condition)
+{
+	const struct match_list *protocols = &condition->lists[MATCH_PROTO];
+
+	for (size_t i = 0; i < protocols->n_values; i++)
+		if (strcmp(protocols->values[i].text, "tcp") == 0)
+			return true;
+	return !protocols->present;
+}
+
+/*
+ * sbx-proxy connects to other hosts by TCP, and a listener inside is reached only from inside. The
+ * loopback inside is open; so a rule about listening alone is enforced as in the mode loopback.
+ */
+static struct rule_enforcement proxy_enforcement(const struct policy *policy,
+						 const struct rule *rule)
+{
+	struct rule_enforcement ret = begin(rule);
+
+	if (!(rule->match.operations & operation_set("net.connect")))
+		return loopback_enforcement(policy, rule);
+	if (narrow_unseen(policy, rule, &ret))
+		return ret;
+	ret.layers |= ENFORCED_BY_PROXY;
+	narrow_exceptions(rule, &ret);
+	if (rule->action == POLICY_REVIEW)
+		narrow(&ret, PROBLEM_REVIEW, NULL, rule->place);
+	if (!permits(rule))
+		return ret;
+	if (rule->constraints.sha256)
+		narrow(&ret, PROBLEM_DIGEST, NULL, rule->place);
+	if (!is_about_tcp(&rule->match))
+		narrow(&ret, PROBLEM_UDP, NULL, rule->match.lists[MATCH_PROTO].place);
+	if ((rule->match.operations & operation_set("net.bind")) &&
+	    !net_loopback_contains(&rule->match))
+		narrow(&ret, PROBLEM_BIND, NULL, rule->place);
+	return ret;
+}
+
 struct rule_enforcement rule_net_enforcement(const struct policy *policy, const struct rule *rule,
 					     enum net_mode mode)
 {
@@ -375,11 +432,7 @@ struct rule_enforcement rule_net_enforcement(const struct policy *policy, const 
 			narrow(&ret, PROBLEM_NO_NETWORK, NULL, rule->place);
 		return ret;
 	}
-	if (narrow_unseen(policy, rule, &ret))
-		return ret;
-	ret.layers |= ENFORCED_BY_PROXY;
-	set_problem(&ret, ENFORCEMENT_REFUSED, PROBLEM_IMPLIED_PROXY, NULL, rule->place);
-	return ret;
+	return proxy_enforcement(policy, rule);
 }
 
 struct rule_enforcement rule_enforcement(const struct policy *policy, const struct rule *rule)
@@ -427,6 +480,11 @@ struct rule_enforcement default_enforcement(const struct policy *policy, enum op
 	enum policy_action action = policy->defaults[kind];
 
 	ret.layers = layers[kind];
+	if (kind == CLASS_NET && net_mode_has_proxy(policy_net_mode(policy))) {
+		ret.layers = ENFORCED_BY_PROXY;
+		if (action == POLICY_REVIEW)
+			narrow(&ret, PROBLEM_REVIEW, NULL, whole_file);
+	}
 	if (ret.layers != ENFORCED_BY_VIEW || (action != POLICY_WARN && action != POLICY_REVIEW))
 		return ret;
 	ret.layers = ENFORCED_BY_BROKER;
@@ -443,18 +501,12 @@ struct rule_enforcement mode_enforcement(const struct policy *policy,
 
 	if (choice->mode == NET_NONE || choice->mode == NET_LOOPBACK || choice->mode == NET_HOST)
 		return ret;
-	if (choice->rule)
-		return rule_net_enforcement(policy, choice->rule, choice->mode);
-	ret = begin_default(CLASS_NET);
 	ret.layers = ENFORCED_BY_PROXY;
-	if (!setting) {
-		set_problem(&ret, ENFORCEMENT_REFUSED, PROBLEM_IMPLIED_PROXY, NULL, whole_file);
+	/* Only a setting chooses another mode. */
+	if (choice->mode == NET_PROXY || !setting)
 		return ret;
-	}
 	ret.subject = setting->path;
-	set_problem(&ret, ENFORCEMENT_REFUSED,
-		    choice->mode == NET_PROXY ? PROBLEM_PROXY : PROBLEM_NET_MODE, setting->text,
-		    setting->place);
+	set_problem(&ret, ENFORCEMENT_REFUSED, PROBLEM_NET_MODE, setting->text, setting->place);
 	return ret;
 }
 
@@ -508,8 +560,6 @@ struct rule_enforcement ports_enforcement(const struct policy *policy)
 /* ---- the texts ---- */
 
 #define THE_BROKER "the broker, which this release does not have"
-#define NEEDS_PROXY "the mode proxy needs sbx-proxy, which this release does not have"
-#define NO_NETWORK_FIX "write 'net: {mode: none}', or type --net none, to run without a network"
 
 static const struct {
 	const char *before; /* text before the detail; all of the text if there is none */
@@ -540,16 +590,17 @@ static const struct {
 				   "in the mode host the command can reach every address that the host can",
 				   "use the mode none, or remove the rule" },
 	[PROBLEM_LOOPBACK] = { " cannot be enforced on the loopback", NULL,
-			       "in the mode loopback the command connects to and listens on every "
-			       "address and port of its own loopback",
+			       "in the modes loopback and proxy the command connects to and listens "
+			       "on every address and port of its own loopback",
 			       "use the mode none, or remove the rule" },
-	[PROBLEM_IMPLIED_PROXY] = { " needs sbx-proxy", NULL,
-				    "without 'net.mode', network rules that allow imply the mode "
-				    "proxy, and this release has no sbx-proxy",
-				    NO_NETWORK_FIX },
-	[PROBLEM_PROXY] = { " is '", "'", NEEDS_PROXY,
-			    NO_NETWORK_FIX
-			    "; to use another proxy, pass its socket with --proxy-fd" },
+	[PROBLEM_UDP] = { " grants nothing", NULL, "sbx-proxy connects by TCP only",
+			  "write 'proto: tcp', or remove the rule" },
+	[PROBLEM_BIND] = { " grants no listening outside the loopback", NULL,
+			   "with sbx-proxy the command has a loopback of its own, and no other address",
+			   "name net.connect alone" },
+	[PROBLEM_REVIEW] = { " asks for a review", NULL,
+			     "sbx-proxy cannot wait for one, and refuses the connection",
+			     "write 'allow', 'warn' or 'deny'" },
 	[PROBLEM_NET_MODE] = { " is '", "'", "this release has none, loopback, proxy and host",
 			       "use the mode none" },
 	[PROBLEM_READER] = { " denies '", "'",
@@ -637,7 +688,8 @@ int enforcement_refuse(const struct policy *policy, const struct rule_enforcemen
 	const char *file = policy->sources[enforcement->place.source].name;
 	_cleanup_text_ struct text what = TEXT_INIT;
 
-	assert(enforcement->problem != PROBLEM_NONE);
+	if (enforcement->state != ENFORCEMENT_REFUSED)
+		return 0;
 	enforcement_add_what(&what, enforcement);
 	(void)sbx_error_what(err, -EOPNOTSUPP, "%s:%u: %s", file, enforcement->place.at.line,
 			     text_string(&what));

@@ -41,11 +41,12 @@ enum enforcement_problem {
 	PROBLEM_BEYOND_LOOPBACK, /* an allow of hosts outside the loopback */
 	PROBLEM_HOST_NETWORK,	 /* a rule that the host's network cannot enforce */
 	PROBLEM_LOOPBACK,	 /* a rule that the sandbox's own loopback cannot enforce */
-	PROBLEM_IMPLIED_PROXY,
-	PROBLEM_PROXY,
-	PROBLEM_NET_MODE, /* a mode that this version lacks */
-	PROBLEM_READER,	  /* a denial of /proc/self, which means another process to sbx */
-	PROBLEM_NAME,	  /* a denial of fs.exists alone */
+	PROBLEM_UDP,		 /* an allow of UDP alone, through sbx-proxy */
+	PROBLEM_BIND,		 /* an allow to listen on other addresses than the sandbox has */
+	PROBLEM_REVIEW,		 /* of a connection through sbx-proxy */
+	PROBLEM_NET_MODE,	 /* a mode that this version lacks */
+	PROBLEM_READER,		 /* a denial of /proc/self, which means another process to sbx */
+	PROBLEM_NAME,		 /* a denial of fs.exists alone */
 	PROBLEM_HOSTNAME,
 	PROBLEM_PORTS,
 	PROBLEM_PORT_TWICE,
@@ -95,7 +96,8 @@ const char *enforcement_why(const struct rule_enforcement *enforcement);
 const char *enforcement_fix(const struct rule_enforcement *enforcement);
 /* Adds "held by mounts and Landlock" or "refused by sbx-spawn of this version: ...". */
 void enforcement_add_text(struct text *out, const struct rule_enforcement *enforcement);
-/* Fills @err with "FILE:LINE: rule 'NAME' ...", why and fix. Returns -EOPNOTSUPP. */
+/* Fills @err with "FILE:LINE: rule 'NAME' ...", why and fix. Returns -EOPNOTSUPP; or 0 if it is not
+ * refused. */
 int enforcement_refuse(const struct policy *policy, const struct rule_enforcement *enforcement,
 		       struct sbx_error *err);
 

@@ -36,6 +36,7 @@ static const char *const programs[] = {
 	"sbx-config",
 	"sbx-ctl",
 	"sbx-policy",
+	"sbx-proxy",
 	"sbx-spawn",
 };
 /* clang-format on */
@@ -53,6 +54,8 @@ static const char *const units[] = {
 	"sbx-gc.timer",
 	"sbx-policy.service",
 	"sbx-policy.socket",
+	"sbx-proxy.service",
+	"sbx-proxy.socket",
 	"sbx.slice",
 };
 static const char *const user_units[] = { "sbx-gc.service", "sbx-gc.timer", "sbx.slice" };

@@ -394,15 +394,24 @@ static int filter_calls(enum confine_role role, bool has_files)
 
 /* ---- privileges ---- */
 
-/* Other processes of the user must not trace this one either, so it is not dumpable. */
-static int drop_privileges(void)
+/* A unit may refuse capset() to a process that has none. */
+static int drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { .effective = 0 } };
+	struct __user_cap_data_struct now[_LINUX_CAPABILITY_U32S_3] = { { .effective = 0 } };
 
+	if (syscall(SYS_capget, &header, now) == 0 && memcmp(now, none, sizeof(now)) == 0)
+		return 0;
+	return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
+}
+
+/* Other processes of the user must not trace this one either, so it is not dumpable. */
+static int drop_privileges(void)
+{
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
-	return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
+	return drop_capabilities();
 }
 
 bool confine_is_built(void)

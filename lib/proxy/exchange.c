@@ -312,8 +312,9 @@ static void begin_response(struct exchange *exchange, const struct http_response
 }
 
 /* Reads one head if it is complete: 1, 0 if bytes are missing, or -EBADMSG. */
-static int read_head(struct exchange *exchange, bool *ret_switches)
+static int read_head(struct connection *connection, bool *ret_switches)
 {
+	struct exchange *exchange = connection->exchange;
 	struct buffer *buffer = &exchange->from_server;
 	struct http_response response;
 	long n = http_response_read(&exchange->reader, buffer->data + buffer->at,
@@ -323,6 +324,7 @@ static int read_head(struct exchange *exchange, bool *ret_switches)
 		return (int)n;
 	buffer->at += (size_t)n;
 	buffer->passed = buffer->at;
+	connection_moved(connection, RELAY_DOWN, (size_t)n);
 	*ret_switches = response.status == 101;
 	if (response.status >= 200 || *ret_switches)
 		begin_response(exchange, &response);
@@ -365,7 +367,7 @@ static int step_down(struct connection *connection)
 	int r;
 
 	if (exchange->from_server.end > exchange->from_server.at && !exchange->has_response) {
-		r = read_head(exchange, &switches);
+		r = read_head(connection, &switches);
 		if (r < 0 || switches)
 			return r < 0 ? r : 2;
 		if (r > 0)

@@ -72,7 +72,7 @@ struct proxy_counters {
 	uint64_t n_denied;   /* by the policy */
 	uint64_t n_malformed;
 	uint64_t n_failed; /* allowed, but no connection came about, or it broke */
-	uint64_t bytes_up; /* from clients to servers, without heads that the proxy wrote */
+	uint64_t bytes_up; /* from clients to servers, with the heads of requests */
 	uint64_t bytes_down;
 };
 void proxy_counters_add_members(struct json_writer *json, const struct proxy_counters *counters);

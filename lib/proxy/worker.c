@@ -315,26 +315,14 @@ static void leave(struct worker *worker)
 	ready_wake_loop(worker->options.ready);
 }
 
-/* Read like the supervisor reads it, so that what its packet has no room for is counted. */
 static void send_summary(struct worker *worker)
 {
 	_cleanup_free_ struct handover_summary *summary = calloc(1, sizeof(*summary));
-	_cleanup_text_ struct text text = TEXT_INIT;
-	struct json_writer json;
 
-	json_write(&json, &text);
-	json_add_object(&json);
-	json_member_bool(&json, "ok", true);
-	if (worker->proxy)
-		proxy_add_denials(&json, worker->proxy);
-	json_add_name(&json, "counters");
-	json_add_object(&json);
-	proxy_counters_add_members(&json, &worker->options.page->counters);
-	json_end_object(&json);
-	json_end_object(&json);
-	if (!summary || text_status(&text) < 0 ||
-	    handover_parse_answer(text.data, text.len, &worker->arena, summary, NULL) < 0)
+	if (!summary)
 		return;
+	if (worker->proxy)
+		proxy_get_summary(worker->proxy, summary);
 	(void)handover_send_summary(worker->socket.fd, summary);
 }
 

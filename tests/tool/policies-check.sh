@@ -2,31 +2,19 @@
 # SPDX-License-Identifier: MIT
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
-# These policies need sbx-proxy, which this release does not have.
-needs_proxy() {
-	case $1 in
-	ai-provider | mcp-server | net-egress | networked) return 0 ;;
-	*) return 1 ;;
-	esac
-}
 # Rules about single files need the broker, which this release does not have.
 needs_broker() { [ "$1" = workspace ]; }
 names_only_rules_about_files() {
 	[ "$(grep -c '^[^ ]' "$work/out")" -eq "$(grep -c ': refused W08: ' "$work/out")" ] &&
 		out_has "rule 'sensitive-files' says 'require_review' about files"
 }
-line_of_mode() { grep -n '^net: {mode: proxy}$' "$1" | cut -d: -f1; }
-names_only_the_mode() { [ "$(grep -c '^[^ ]' "$work/out")" -eq 1 ] && out_has "$1:$(line_of_mode "$1"):13: refused W17: "; }
 
 cd "$SBX_SOURCE/policies" || exit 1
 for policy in *.yaml; do
 	stem=$(basename "$policy" .yaml)
 	wanted=0
 	run sbx-policy check --strict "$policy"
-	if needs_proxy "$stem"; then
-		wanted=4
-		check "${stem}_is_refused_for_its_network_mode_alone" names_only_the_mode "$policy"
-	elif needs_broker "$stem"; then
+	if needs_broker "$stem"; then
 		wanted=4
 		check "${stem}_is_refused_for_its_rules_about_files_alone" names_only_rules_about_files
 	else

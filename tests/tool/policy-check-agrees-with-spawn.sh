@@ -37,15 +37,15 @@ the_hosts_network	0	net: {mode: host}|capabilities:| - $system
 the_hosts_network_as_a_whole	0	net: {mode: host}|capabilities:| - $system| - {name: r, match: {op: net.*}, action: allow}
 the_hosts_network_with_a_rule	4	net: {mode: host}|capabilities:| - $system| - {name: r, match: {op: net.connect, cidr: 10.0.0.0/8}, action: deny}
 the_hosts_network_with_a_rule_for_a_caller	4	net: {mode: host}|capabilities:| - $system| - {name: r, match: {op: '*', caller: me}, action: allow}
-the_mode_proxy	3	capabilities:| - $system|net: {mode: proxy}
+the_mode_proxy	0	capabilities:| - $system|net: {mode: proxy}
 the_mode_veth	1	net: {mode: veth}|capabilities:| - $system
 the_mode_transparent	1	net: {mode: transparent}|capabilities:| - $system
-a_template_with_a_proxy	1	isolation: {template: ai-provider}|capabilities:| - $system
-hosts_without_a_mode	2	network_whitelist:| - a.example|capabilities:| - $system
-a_default_of_the_network_without_a_mode	1	defaults: {net: allow}|capabilities:| - $system
+a_template_with_a_proxy	0	isolation: {template: ai-provider}|capabilities:| - $system
+hosts_without_a_mode	0	network_whitelist:| - a.example|capabilities:| - $system
+a_default_of_the_network_without_a_mode	0	defaults: {net: allow}|capabilities:| - $system
 denied_networks_without_a_mode	0	capabilities:| - $system| - {name: r, match: {op: net.*, cidr: 10.0.0.0/8}, action: deny}
 all_operations_with_a_caller	0	capabilities:| - $system| - {name: r, match: {op: '*', caller: me}, action: allow}
-all_operations	2	capabilities:| - {name: s, match: {op: '*'}, action: allow}
+all_operations	0	capabilities:| - {name: s, match: {op: '*'}, action: allow}
 a_mount_at_the_root	3	capabilities:| - $system|mounts: [{target: /, mode: tmpfs}]
 a_mount_from_the_root	3	capabilities:| - $system|mounts: [{target: /mnt, source: /, mode: ro}]
 two_mounts_at_one_target	5	capabilities:| - $system|mounts:| - {target: /mnt, source: /usr, mode: ro}| - {target: /mnt, source: /etc, mode: ro}

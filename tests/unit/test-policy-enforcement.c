@@ -156,9 +156,9 @@ static void the_network_is_enforced_by_its_mode(void)
 		  { allow, ENFORCED_BY_NETNS, NARROWED, PROBLEM_NO_NETWORK, 3, NULL } },
 		{ "net: {mode: none}\n", { deny, ENFORCED_BY_NETNS, HELD, PROBLEM_NONE, 0, NULL } },
 		{ "", { deny, ENFORCED_BY_NETNS, HELD, PROBLEM_NONE, 0, NULL } },
-		{ "", { allow, ENFORCED_BY_PROXY, REFUSED, PROBLEM_IMPLIED_PROXY, 2, NULL } },
+		{ "", { allow, ENFORCED_BY_PROXY, HELD, PROBLEM_NONE, 0, NULL } },
 		{ "net: {mode: proxy}\n",
-		  { allow, ENFORCED_BY_PROXY, REFUSED, PROBLEM_IMPLIED_PROXY, 3, NULL } },
+		  { allow, ENFORCED_BY_PROXY, HELD, PROBLEM_NONE, 0, NULL } },
 		{ "net: {mode: host}\n",
 		  { allow, ENFORCED_BY_PROXY, REFUSED, PROBLEM_HOST_NETWORK, 3, NULL } },
 		{ "net: {mode: host}\n",
@@ -189,6 +189,84 @@ static void the_network_is_enforced_by_its_mode(void)
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
 		expect_enforcement(cases[i].before, &cases[i].wanted);
+}
+
+static void sbx_proxy_enforces_rules_about_connections(void)
+{
+	static const unsigned proxy = ENFORCED_BY_PROXY,
+			      service = ENFORCED_BY_PROXY | ENFORCED_BY_SERVICE;
+	static const char digest[] = "match: {syscall: net.connect}\n  action: allow\n"
+				     "  constraints: {sha256: " DIGEST "}";
+	const struct wanted cases[] = {
+		{ "match: {syscall: net.connect, cidr: 10.0.0.0/8, ports: 443}\n  action: allow",
+		  proxy, HELD, PROBLEM_NONE, 0, NULL },
+		{ "match: {syscall: net.connect, proto: [tcp, udp]}\n  action: warn", proxy, HELD,
+		  PROBLEM_NONE, 0, NULL },
+		{ "match: {syscall: net.*, cidr: 127.0.0.0/8}\n  action: deny", proxy, HELD,
+		  PROBLEM_NONE, 0, NULL },
+		{ "match: {syscall: net.*, proto: udp}\n  action: deny", proxy, HELD, PROBLEM_NONE,
+		  0, NULL },
+		{ "match: {syscall: net.connect, proto: udp}\n  action: allow", proxy, NARROWED,
+		  PROBLEM_UDP, 4, NULL },
+		{ "match: {syscall: net.*, host: a.example}\n  action: allow", proxy, NARROWED,
+		  PROBLEM_BIND, 3, NULL },
+		{ "match: {syscall: net.*, cidr: 127.0.0.1}\n  action: allow", proxy, HELD,
+		  PROBLEM_NONE, 0, NULL },
+		{ "match: {syscall: net.connect}\n  action: require_review", proxy, NARROWED,
+		  PROBLEM_REVIEW, 3, NULL },
+		{ "match: {syscall: net.connect, caller: me}\n  action: require_review", service,
+		  NARROWED, PROBLEM_UNSEEN, 4, "caller" },
+		{ "match: {syscall: net.connect, state: s}\n  action: allow", ENFORCED_BY_SERVICE,
+		  NARROWED, PROBLEM_UNSEEN, 4, "state" },
+		{ "match: {syscall: net.connect, caller_tag: t}\n  action: deny", service, NARROWED,
+		  PROBLEM_UNSEEN, 4, "caller_tag" },
+		{ "match: {syscall: net.connect}\n  action: deny\n  except: [{mode: strict}]",
+		  service, NARROWED, PROBLEM_UNSEEN, 6, "mode" },
+		{ "match: {syscall: net.connect}\n  action: deny\n  except: [{host: a.example}]",
+		  proxy, HELD, PROBLEM_NONE, 0, NULL },
+		{ digest, proxy, NARROWED, PROBLEM_DIGEST, 3, NULL },
+		{ "match: {syscall: net.bind, cidr: '::1'}\n  action: allow", ENFORCED_BY_NETNS,
+		  HELD, PROBLEM_NONE, 0, NULL },
+		{ "match: {syscall: net.bind, cidr: 10.0.0.1}\n  action: allow", ENFORCED_BY_NETNS,
+		  NARROWED, PROBLEM_BEYOND_LOOPBACK, 3, NULL },
+		{ "match: {syscall: net.bind, cidr: 10.0.0.1}\n  action: deny", ENFORCED_BY_NETNS,
+		  HELD, PROBLEM_NONE, 0, NULL },
+		{ "match: {syscall: net.bind}\n  action: deny", proxy, REFUSED, PROBLEM_LOOPBACK, 3,
+		  NULL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
+		expect_enforcement("net: {mode: proxy}\n", &cases[i]);
+}
+
+static void sbx_proxy_enforces_the_default_of_the_network(void)
+{
+	static const struct {
+		const char *policy;
+		unsigned layers;
+		enum enforcement_problem problem;
+	} cases[] = {
+		{ "version: 1\ndefaults: {net: allow}\n", ENFORCED_BY_PROXY, PROBLEM_NONE },
+		{ "version: 1\ndefaults: {net: warn}\n", ENFORCED_BY_PROXY, PROBLEM_NONE },
+		{ "version: 1\ndefaults: {net: require_review}\n", ENFORCED_BY_PROXY,
+		  PROBLEM_REVIEW },
+		{ "version: 1\ndefaults: {net: deny}\nnet: {mode: proxy}\n", ENFORCED_BY_PROXY,
+		  PROBLEM_NONE },
+		{ "version: 1\nnet: {mode: none}\n", ENFORCED_BY_NETNS, PROBLEM_NONE },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_rig_ struct rig rig = { .text = TEXT_INIT };
+		struct rule_enforcement got;
+		struct net_choice choice;
+
+		rig_load(&rig, "p.yaml", cases[i].policy);
+		choice = policy_net_choice(rig.policy, NULL);
+		got = default_enforcement(rig.policy, CLASS_NET);
+		expect_eq(got.layers, cases[i].layers);
+		expect_eq(got.problem, cases[i].problem);
+		expect_eq(mode_enforcement(rig.policy, &choice).state, HELD);
+	}
 }
 
 static void a_denied_name_stays_visible_and_the_text_tells_it(void)
@@ -237,15 +315,8 @@ static void a_refusal_names_line_reason_and_what_to_type(void)
 		  "p.yaml:2: rule 'src' has the pattern '*.c'", "need the broker", "name files" },
 		{ "version: 1\nnet: {mode: veth}\n", "p.yaml:2: 'net.mode' is 'veth'",
 		  "this release has none", "use the mode none" },
-		{ "version: 1\nnet: {mode: proxy}\n", "p.yaml:2: 'net.mode' is 'proxy'",
-		  "needs sbx-proxy", "--net none" },
-		{ "version: 1\nisolation: {template: ai-provider}\n",
-		  "p.yaml:2: 'isolation.template' is 'ai-provider'", "needs sbx-proxy",
-		  "--net none" },
 		{ "version: 1\ndefaults: {fs: warn}\n", "p.yaml:1: 'defaults.fs' says 'warn'",
 		  "need the broker", "write 'allow' or 'deny'" },
-		{ "version: 1\ndefaults: {net: allow}\n",
-		  "p.yaml:1: 'defaults.net' needs sbx-proxy", "without 'net.mode'", "--net none" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
@@ -277,6 +348,8 @@ static const struct test tests[] = {
 	TEST(patterns_and_questions_need_the_broker),
 	TEST(a_fact_that_only_a_tool_knows_narrows),
 	TEST(the_network_is_enforced_by_its_mode),
+	TEST(sbx_proxy_enforces_rules_about_connections),
+	TEST(sbx_proxy_enforces_the_default_of_the_network),
 	TEST(a_denied_name_stays_visible_and_the_text_tells_it),
 	TEST(a_refusal_names_line_reason_and_what_to_type),
 	TEST_END,

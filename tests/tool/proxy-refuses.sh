@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What sbx-proxy does not start with.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/proxy.sh"
+
+run sbx-proxy --listen 127.0.0.1:0
+check without_a_policy_nothing_is_started has_status 2
+check the_error_says_how_to_name_one err_has 'sbx-proxy --policy=FILE'
+run sbx-proxy --policy policy.yaml
+check without_a_socket_nothing_is_started has_status 2
+check the_error_says_how_to_get_one err_has '--listen=127.0.0.1:8080'
+
+for address in localhost:8080 127.0.0.1 '[::1]' 8080 127.1:8080 127.0.0.1:65536; do
+	run sbx-proxy --policy policy.yaml --listen "$address"
+	check "it_does_not_listen_at_$address" has_status 2
+	check "the_error_shows_$address" err_has "cannot listen at '$address'"
+done
+
+echo 'version: 1
+capabilities: 3' >broken.yaml
+run sbx-proxy --policy broken.yaml --listen 127.0.0.1:0
+check a_broken_policy_is_refused has_status 2
+check the_error_has_the_line err_has 'broken.yaml:2:'
+run sbx-proxy --policy none.yaml --listen 127.0.0.1:0
+check a_missing_policy_is_refused has_status 2
+check the_error_names_the_file err_has none.yaml
+
+run sbx-proxy serve --policy policy.yaml
+check serve_takes_no_policy has_status 2
+check the_error_says_that_it_has_no_effect err_has "--policy has no effect on 'sbx-proxy serve'"
+run sbx-proxy status --rate 1M
+check status_takes_no_limits has_status 2
+run sbx-proxy --policy policy.yaml --listen 127.0.0.1:0 --dns name.example
+check a_name_is_no_name_server has_status 2
+run sbx-proxy worker --uid 0
+check a_worker_needs_a_socket has_status 2
+run sbx-proxy worker --fd 0 </dev/null
+check a_worker_needs_a_packet_socket has_status 2
+check the_error_says_who_starts_workers err_has "sbx-spawn or 'sbx-proxy serve'"
+run sbx-proxy status --socket "$work/none"
+check status_without_a_service_fails has_status 125
+check the_error_says_how_to_start_it err_has 'systemctl start sbx-proxy.socket'
+finish

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "proxy/report.h"
+#include "record/record.h"
+#include "registry/handover.h"
+#include "test.h"
+
+#define SECOND UINT64_C(1000000)
+
+struct log {
+	struct recorder recorder;
+	struct report *report;
+	int fd;
+	char text[1 << 20];
+};
+
+static struct log *log_new(void)
+{
+	struct log *log = calloc(1, sizeof(*log));
+
+	expect(log != NULL);
+	log->recorder = (struct recorder)RECORDER_INIT;
+	log->fd = memfd_create("records", MFD_CLOEXEC);
+	expect(log->fd >= 0);
+	recorder_use_fd(&log->recorder, fcntl(log->fd, F_DUPFD_CLOEXEC, 3));
+	expect_eq(report_new(&log->recorder, "box", &log->report), 0);
+	return log;
+}
+
+static void log_free(struct log **log)
+{
+	(void)report_free((*log)->report);
+	recorder_deinit(&(*log)->recorder);
+	close_fd(&(*log)->fd);
+	free(*log);
+}
+
+#define _cleanup_log_ _cleanup_(log_free)
+
+static const char *read_log(struct log *log)
+{
+	ssize_t n = pread(log->fd, log->text, sizeof(log->text) - 1, 0);
+
+	expect(n >= 0);
+	log->text[n] = '\0';
+	return log->text;
+}
+
+static size_t count(const char *text, const char *wanted)
+{
+	size_t n = 0;
+
+	for (const char *at = text; (at = strstr(at, wanted)); at += strlen(wanted))
+		n++;
+	return n;
+}
+
+static void deny(struct log *log, const char *host, uint16_t port, uint64_t now)
+{
+	report_denied(log->report,
+		      &(const struct report_denial){ .host = host,
+						     .port = port,
+						     .reason = "denied",
+						     .rule = "r (p:1)",
+						     .fix = "allow it",
+						     .decision = "{\"verdict\":\"deny\"}\n" },
+		      now);
+}
+
+static void equal_denials_within_a_second_are_one_record(void)
+{
+	_cleanup_log_ struct log *log = log_new();
+
+	for (int i = 0; i < 5; i++)
+		deny(log, "a.test", 443, 10 * SECOND + (uint64_t)i);
+	deny(log, "a.test", 80, 10 * SECOND + 5);
+	report_flush(log->report, 11 * SECOND - 1);
+	expect_str(read_log(log), "");
+	expect(report_has_pending(log->report));
+	report_flush(log->report, 11 * SECOND + 5);
+	expect_eq(count(read_log(log), "\n"), 2);
+	expect_eq(count(log->text, "\"event\":\"policy_decision\""), 2);
+	expect_eq(count(log->text, "\"sandbox\":\"box\",\"count\":5,\"reason\":\"denied\","
+				   "\"verdict\":\"deny\""),
+		  1);
+	expect_eq(count(log->text, "\"count\":1"), 1);
+	expect(!report_has_pending(log->report));
+	deny(log, "a.test", 443, 12 * SECOND);
+	report_flush(log->report, UINT64_MAX);
+	expect_eq(count(read_log(log), "\n"), 3);
+}
+
+static void many_different_denials_are_all_recorded(void)
+{
+	_cleanup_log_ struct log *log = log_new();
+
+	for (uint16_t port = 1; port <= 1000; port++)
+		deny(log, "a.test", port, SECOND);
+	report_flush(log->report, UINT64_MAX);
+	expect_eq(count(read_log(log), "\n"), 1000);
+}
+
+static void the_summary_counts_what_it_leaves_out(void)
+{
+	_cleanup_log_ struct log *log = log_new();
+	_cleanup_free_ struct handover_summary *summary = calloc(1, sizeof(*summary));
+
+	expect(summary != NULL);
+	for (uint16_t port = 1; port <= 100; port++)
+		for (int i = 0; i < 3; i++)
+			deny(log, "a.test", port, SECOND);
+	report_get_denials(log->report, summary);
+	expect(summary->n_denials > 0);
+	expect_eq(summary->denials[0].count, 3);
+	expect_str(summary->denials[0].host, "a.test");
+	expect_str(summary->denials[0].fix, "allow it");
+	expect_eq(summary->n_denials * 3 + summary->n_denials_left_out, 300);
+}
+
+static void a_record_that_cannot_be_written_is_sent_again(void)
+{
+	_cleanup_log_ struct log *log = log_new();
+	int limited = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	int good = log->recorder.fd;
+
+	if (limited < 0)
+		skip("there is no /dev/full");
+	expect(!report_is_lost(log->report));
+	log->recorder.fd = limited;
+	deny(log, "a.test", 443, SECOND);
+	report_flush(log->report, UINT64_MAX);
+	expect(report_is_lost(log->report));
+	deny(log, "b.test", 443, SECOND);
+	report_flush(log->report, UINT64_MAX);
+	expect(report_is_lost(log->report));
+	log->recorder.fd = good;
+	expect(!report_is_lost(log->report));
+	expect_eq(count(read_log(log), "\"count\":1"), 1);
+	expect(!report_is_lost(log->report));
+	expect_eq(count(read_log(log), "\"count\":1"), 1);
+	(void)close(limited);
+}
+
+static void a_connection_has_its_record(void)
+{
+	_cleanup_log_ struct log *log = log_new();
+
+	report_connected(log->report, &(const struct report_connection){ .host = "a.test",
+									 .port = 443,
+									 .address = "192.0.2.1",
+									 .rule = "web (p.yaml:3)",
+									 .kind = "tunnel",
+									 .cause = "end",
+									 .n_requests = 1,
+									 .bytes_up = 5,
+									 .bytes_down = 7,
+									 .usec = 9 });
+	expect(strstr(read_log(log), "\"event\":\"proxy_connection\",\"tool\":\"sbx-proxy\"") !=
+	       NULL);
+	expect(strstr(log->text,
+		      "\"sandbox\":\"box\",\"host\":\"a.test\",\"port\":443,"
+		      "\"address\":\"192.0.2.1\",\"rule\":\"web (p.yaml:3)\",\"kind\":\"tunnel\","
+		      "\"cause\":\"end\",\"requests\":1,\"bytes_up\":5,\"bytes_down\":7,"
+		      "\"usec\":9}\n") != NULL);
+}
+
+static const struct test tests[] = {
+	TEST(equal_denials_within_a_second_are_one_record),
+	TEST(many_different_denials_are_all_recorded),
+	TEST(the_summary_counts_what_it_leaves_out),
+	TEST(a_record_that_cannot_be_written_is_sent_again),
+	TEST(a_connection_has_its_record),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The policy of 'sbx-proxy --policy FILE', composed like that of a sandbox in the mode proxy */
+
+#include "proxy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "policy/compile.h"
+#include "policy/compose.h"
+#include "policy/model.h"
+
+#define POLICY_BYTES_MAX ((size_t)256 * 1024 * 1024)
+
+static const char *resolve(void *arena, const char *path)
+{
+	return path_follow(arena, path);
+}
+
+/* An extension program would have to be asked about every request, and could not be: without its
+ * vote the rules would allow more than the file says. */
+static int refuse_extensions(const char *path, const struct policy *policy, struct sbx_error *err)
+{
+	if (policy->n_extensions == 0)
+		return 0;
+	(void)sbx_error_what(err, -EINVAL, "cannot use the policy '%s' for a proxy", path);
+	sbx_error_why(err, "its extension '%s' would not be asked", policy->extensions[0].name);
+	sbx_error_fix(err, "take 'extensions' out of the file");
+	return -EINVAL;
+}
+
+/* Whatever net.mode is, this process connects for its clients, so a permission for a name must not
+ * lead to special addresses. */
+static int compile(const struct policy *policy, void **ret_block, size_t *ret_n_bytes,
+		   struct sbx_error *err)
+{
+	struct arena arena = ARENA_INIT;
+	const struct composition with = { .resolve = resolve, .context = &arena };
+	const struct policy *composed;
+	struct composer composer;
+	int r;
+
+	compose_begin(&composer, policy, &with, &arena);
+	r = compose_finish(&composer, &composed);
+	if (r == 0) {
+		struct policy proxied = *composed;
+
+		proxied.special_needs_cidr = true;
+		r = policy_compile(&proxied, ret_block, ret_n_bytes, err);
+	} else {
+		(void)sbx_error_what(err, r, "cannot compile the policy");
+	}
+	arena_deinit(&arena);
+	return r;
+}
+
+int proxy_compile(const char *path, void **ret_block, size_t *ret_n_bytes, struct sbx_error *err)
+{
+	_cleanup_policy_ struct policy *policy = NULL;
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes = 0;
+	int r = file_read(AT_FDCWD, path, POLICY_BYTES_MAX, &bytes, &n_bytes, err);
+
+	if (r >= 0)
+		r = policy_load(path, bytes, n_bytes, &policy, err);
+	if (r >= 0)
+		r = refuse_extensions(path, policy, err);
+	return r < 0 ? r : compile(policy, ret_block, ret_n_bytes, err);
+}

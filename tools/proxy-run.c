@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-proxy --policy FILE: a worker with its own listeners, for clients that are no sandbox of sbx
+ *
+ * It is given to the worker as if a supervisor had handed it over, so that there is one way for a
+ * policy and for listeners into a proxy.
+ */
+
+#include "proxy.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "policy/artefact.h"
+#include "policy/request.h"
+#include "registry/handover.h"
+
+#include "tool.h"
+
+struct alone {
+	struct process process;
+	struct arena arena;
+	struct handover handover;
+	struct text digest;
+	char *directory; /* of the policy */
+};
+
+static void alone_deinit(struct alone *alone)
+{
+	process_deinit(&alone->process);
+	handover_close(&alone->handover);
+	arena_deinit(&alone->arena);
+	text_deinit(&alone->digest);
+	free(alone->directory);
+}
+
+static int load_policy(struct alone *alone, const char *path, struct sbx_error *err)
+{
+	_cleanup_free_ void *block = NULL;
+	struct artefact artefact;
+	size_t n_bytes = 0;
+	int r = proxy_compile(path, &block, &n_bytes, err);
+
+	if (r < 0)
+		return r;
+	r = artefact_open(block, n_bytes, &artefact, err);
+	if (r < 0)
+		return r;
+	digest_add_hex(&alone->digest, artefact.header->policy_digest);
+	r = text_status(&alone->digest);
+	if (r == 0)
+		r = handover_seal(block, n_bytes, &alone->handover.artefact);
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot load the policy '%s'", path);
+	alone->handover.digest = text_string(&alone->digest);
+	alone->handover.policy = path;
+	return 0;
+}
+
+/* A file that is renamed into place is a new one, so its directory must stay readable. */
+static int find_directory(struct alone *alone, const char *path, struct sbx_error *err)
+{
+	_cleanup_free_ char *real = realpath(path, NULL);
+
+	if (!real)
+		return sbx_error_what(err, -errno, "cannot find the policy '%s'", path);
+	alone->directory = strndup(real, (size_t)(path_last(real) - real));
+	return alone->directory ? 0 : sbx_error_what(err, -ENOMEM, "cannot start the proxy");
+}
+
+static int reload(struct alone *alone, struct sbx_error *err)
+{
+	struct proxy_policy *policy = NULL;
+	size_t n_bytes = 0;
+	void *block = NULL;
+	int r = proxy_compile(alone->process.values->policy, &block, &n_bytes, err);
+
+	if (r < 0)
+		return r;
+	r = proxy_policy_new(block, n_bytes, &policy, err);
+	return r < 0 ? r : worker_replace_policy(alone->process.worker, policy, err);
+}
+
+static int on_reload(struct service *service, void *userdata)
+{
+	struct alone *alone = userdata;
+	struct sbx_error err = { .code = 0 };
+	int r = reload(alone, &err);
+
+	(void)service;
+	if (r < 0)
+		log_write(&alone->process.run->log, LOG_LEVEL_ERROR, NULL, "%s%s%s", err.what,
+			  err.why[0] != '\0' ? ": " : "", err.why);
+	else
+		log_write(&alone->process.run->log, LOG_LEVEL_NOTICE, NULL,
+			  "a new policy is in force");
+	return r;
+}
+
+static void add_listener(struct text *out, const struct handover_listener *listener, bool as_json)
+{
+	bool is_ipv6 = strchr(listener->address, ':') && listener->port > 0;
+	struct json_writer json;
+
+	if (!as_json && listener->port == 0) {
+		text_addf(out, "listening at %s\n", listener->address);
+	} else if (!as_json) {
+		text_addf(out, "listening at %s%s%s:%u\n", is_ipv6 ? "[" : "", listener->address,
+			  is_ipv6 ? "]" : "", listener->port);
+	} else {
+		json_write(&json, out);
+		json_add_object(&json);
+		json_member_string(&json, listener->port > 0 ? "address" : "path",
+				   listener->address);
+		if (listener->port > 0)
+			json_member_u64(&json, "port", listener->port);
+		json_end_object(&json);
+		text_add_char(out, '\n');
+	}
+}
+
+static int say_listeners(const struct alone *alone, struct sbx_error *err)
+{
+	struct tool_run *run = alone->process.run;
+
+	for (size_t i = 0; run->verbosity >= 0 && i < alone->handover.n_listeners; i++)
+		add_listener(&run->out, &alone->handover.listeners[i], run->json);
+	return tool_flush(run, err);
+}
+
+static int start(struct alone *alone, struct sbx_error *err)
+{
+	const struct proxy_values *values = alone->process.values;
+	int r = load_policy(alone, values->policy, err);
+
+	if (r >= 0)
+		r = find_directory(alone, values->policy, err);
+	if (r >= 0)
+		r = proxy_open_listeners(values, &alone->arena, &alone->handover, err);
+	if (r >= 0)
+		r = process_prepare(&alone->process, on_reload, alone, alone->directory, err);
+	if (r >= 0)
+		r = process_add_worker(&alone->process, -EBADF, geteuid(), err);
+	if (r >= 0)
+		r = worker_begin(alone->process.worker, &alone->handover, err);
+	return r < 0 ? r : say_listeners(alone, err);
+}
+
+static int check(const struct proxy_values *values, struct sbx_error *err)
+{
+	if (values->policy)
+		return 0;
+	(void)sbx_error_what(err, -EINVAL, "no policy and no verb given");
+	sbx_error_why(err, "sbx-proxy connects only to hosts that a policy allows");
+	sbx_error_fix(err, "write 'sbx-proxy --policy=FILE --listen=127.0.0.1:8080', or see "
+			   "'sbx-proxy --help'");
+	return -EINVAL;
+}
+
+int proxy_run_alone(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	_cleanup_(alone_deinit) struct alone alone = {
+		.process = PROCESS_INIT(run),
+		.arena = ARENA_INIT,
+		.handover = HANDOVER_INIT,
+		.digest = TEXT_INIT,
+	};
+	int r = check(run->values, err);
+
+	(void)n_operands;
+	(void)operands;
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	if (r >= 0)
+		r = start(&alone, err);
+	if (r < 0)
+		return r == -EINVAL || r == -ENOENT ? TOOL_USAGE : r;
+	return service_run(alone.process.service, err);
+}
