@@ -42,10 +42,10 @@ class Work:
 
 
 WORKS = [
-    Work("connect", "us", "/1k", 32, 6000, direct="direct-connect"),
-    Work("connect by name", "us", "/1k", 32, 3000, host=f"origin.test:{ORIGIN}", mode="connect"),
-    Work("get", "us", "/1k", 32, 30000),
-    Work("bulk", "s/GB", "/16m", 4, 64, direct="direct-bulk"),
+    Work("connect", "us", "/1k", 32, 3000, direct="direct-connect"),
+    Work("connect by name", "us", "/1k", 32, 1500, host=f"origin.test:{ORIGIN}", mode="connect"),
+    Work("get", "us", "/1k", 32, 15000),
+    Work("bulk", "s/GB", "/16m", 4, 32, direct="direct-bulk"),
 ]
 N_IDLE = 8000
 # (work, the proxy that it is compared with, the greatest ratio)
@@ -287,7 +287,7 @@ def print_results(results):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--only", choices=[work.name for work in WORKS])
     parser.add_argument("--json", action="store_true")
