@@ -32,7 +32,7 @@
 #define BIG_BYTES 16384
 #define N_BIG_TO_SPLICE 4
 #define N_READS_PER_TURN 4 /* before the turn of the next socket */
-#define N_BUFFERS_KEPT 32
+#define N_BUFFERS_KEPT 8
 #define N_PIPES_KEPT 8
 /* Waits for EPOLLHUP and EPOLLERR; edge-triggered, because a hangup stays. */
 #define WAIT_FOR_RESET (EPOLLHUP | (uint32_t)EPOLLET)
