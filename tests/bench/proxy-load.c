@@ -159,7 +159,6 @@ static bool client_read(struct load *load, struct client *client)
 	ssize_t n = is_body ? recv(client->fd, NULL, client->n_left, MSG_TRUNC)
 			    : recv(client->fd, client->head + client->n_head,
 				   HEAD_MAX - client->n_head, 0);
-	const char *end;
 
 	if (n < 0 && errno == EAGAIN)
 		return false;
@@ -173,7 +172,9 @@ static bool client_read(struct load *load, struct client *client)
 	} else {
 		client->n_head += (size_t)n;
 		client->head[client->n_head] = '\0';
-		end = strstr(client->head, "\r\n\r\n");
+
+		const char *end = strstr(client->head, "\r\n\r\n");
+
 		if (end)
 			client_head(load, client, end + 4);
 	}

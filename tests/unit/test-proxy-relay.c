@@ -649,7 +649,7 @@ static void bytes_left_in_a_pipe_do_not_reach_the_next_tunnel(void)
 	stream = stream_of(tunnel, RELAY_UP, UINT64_MAX);
 	send_until_full(&stream);
 	expect(tunnel->relay.ends[RELAY_UP].pipe);
-	tunnel = tunnel_free(tunnel);
+	(void)tunnel_free(tunnel);
 
 	next = tunnel_start(&place, pair_unix);
 	next->relay.ends[RELAY_UP].n_big = 4;
