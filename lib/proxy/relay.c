@@ -32,7 +32,7 @@
 #define BIG_BYTES 16384
 #define N_BIG_TO_SPLICE 4
 #define N_READS_PER_TURN 4 /* before the turn of the next socket */
-#define N_BUFFERS_KEPT 32
+#define N_BUFFERS_KEPT 8
 #define N_PIPES_KEPT 8
 /* Waits for EPOLLHUP and EPOLLERR; edge-triggered, because a hangup stays. */
 #define WAIT_FOR_RESET (EPOLLHUP | (uint32_t)EPOLLET)
@@ -396,10 +396,11 @@ static int pump(struct relay_end *end)
 	return 0;
 }
 
-/* Tells the other socket about the end, once everything before it was passed on. */
+/* Tells the other socket about the end. Nothing waits before it: a socket is not read while bytes
+ * of it wait. */
 static int pass_on_end(struct relay_end *end)
 {
-	if (!end->is_at_end || end->is_passed_on || is_waiting(end))
+	if (!end->is_at_end || end->is_passed_on)
 		return 0;
 	if (shutdown(other_end(end)->socket.fd, SHUT_WR) < 0)
 		return errno == ENOTCONN ? -ECONNRESET : -errno;
@@ -452,9 +453,7 @@ static int serve_end(struct relay_end *end, uint32_t events)
 		r = pump(end);
 	else if (events & EPOLLERR)
 		r = socket_error(end->socket.fd);
-	if (r == 0)
-		r = pass_on_end(end);
-	return r != 0 ? r : pass_on_end(other);
+	return r != 0 ? r : pass_on_end(end);
 }
 
 static int wait_for_more(struct relay_end *end)

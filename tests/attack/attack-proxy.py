@@ -265,17 +265,6 @@ def count_harms(cases, results):
     return collections.Counter(harm for case in cases for harm in harms_of(case, results[case.name]))
 
 
-def use_own_resolver(directory):
-    """Programs that resolve with libc ask the DNS server of the rig."""
-    (directory / "resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
-    (directory / "hosts").write_text("127.0.0.1 localhost\n")
-    (directory / "nsswitch.conf").write_text("hosts: files dns\n")
-    for name in ("resolv.conf", "hosts", "nsswitch.conf"):
-        target = pathlib.Path("/etc", name)
-        if target.exists():
-            subprocess.run(["mount", "--bind", str(directory / name), str(target.resolve())], check=True)
-
-
 class Report:
     def __init__(self):
         self.n = 0
@@ -363,7 +352,7 @@ def main():
     with contextlib.ExitStack() as stack:
         directory = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sbx-proxy-")))
         directory.chmod(0o755)
-        use_own_resolver(directory)
+        proxyrig.use_own_resolver(directory)
         battery = Battery(stack, directory)
         careless = battery.run(cases, Careless().port, 5, half_closes=True)
         if not values.only:
