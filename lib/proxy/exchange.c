@@ -432,12 +432,22 @@ static enum turn fail(struct connection *connection, int error, bool is_up)
 				 error == -EBADMSG ? "bad-response" : "server-closed");
 }
 
+/* A server may answer before it has read the request. */
+static bool is_request_sent(const struct connection *connection)
+{
+	const struct exchange *exchange = connection->exchange;
+
+	return exchange->request_body.is_done && exchange->n_head_sent == exchange->head.len &&
+	       connection->from_client.at == connection->from_client.passed;
+}
+
 static enum turn finish(struct connection *connection)
 {
 	struct exchange *exchange = connection->exchange;
 
-	/* Bytes after a complete response belong to no request. */
-	if (!exchange->keeps_server || !exchange->request_body.is_done ||
+	/* A server that still waits for the end of this request would take the next one for it.
+	 * Bytes after a complete response belong to no request. */
+	if (!exchange->keeps_server || !is_request_sent(connection) ||
 	    exchange->from_server.end > exchange->from_server.at)
 		connection_close_server(connection, "end");
 	connection->reader = (struct http_reader)HTTP_READER_INIT;
