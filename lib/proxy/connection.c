@@ -528,6 +528,7 @@ enum turn connection_dial_again(struct connection *connection)
 	connection->target->bytes_up = connection->target->bytes_down = 0;
 	close_socket(connection);
 	exchange->n_head_sent = 0;
+	exchange->up_failed = false;
 	return dial(connection);
 }
 
