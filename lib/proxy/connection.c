@@ -261,6 +261,8 @@ static int fill_relay(struct connection *connection)
 
 	if (text_status(pending) < 0)
 		return -ENOMEM;
+	connection_moved(connection, RELAY_UP, up->end - up->at);
+	connection_moved(connection, RELAY_DOWN, down->end - down->at);
 	if (pending->len > exchange->n_answer_sent)
 		r = relay_add(&connection->relay, RELAY_DOWN,
 			      pending->data + exchange->n_answer_sent,
