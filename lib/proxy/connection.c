@@ -859,13 +859,23 @@ bool connection_is_idle(const struct connection *connection)
 	       connection->n_requests > 0;
 }
 
+/* The others were decided by the old policy: a server that is tried again is this one. */
+static void keep_one_address(struct target *target)
+{
+	if (target->next == 0)
+		return;
+	target->addresses[0] = target->addresses[target->next - 1];
+	target->n_addresses = target->next = 1;
+}
+
 bool connection_is_allowed(struct connection *connection)
 {
-	const struct target *target = connection->target;
+	struct target *target = connection->target;
 	struct hostname name;
 
 	if (!target)
 		return true;
+	keep_one_address(target);
 	if (judge_again(connection, &target->authority.host) == JUDGED_DENIED ||
 	    (target->allows_any_bytes && !judge_allows_any_bytes(&connection->proxy->judge)))
 		return false;
