@@ -141,8 +141,10 @@ static int send_head(struct connection *connection)
 	const struct text *head = &exchange->head;
 
 	while (exchange->n_head_sent < head->len) {
-		ssize_t n = send_some(connection->server.fd, head->data + exchange->n_head_sent,
-				      head->len - exchange->n_head_sent);
+		size_t n_max = proxy_allow(connection->proxy, head->len - exchange->n_head_sent);
+		ssize_t n = n_max > 0 ? send_some(connection->server.fd,
+						  head->data + exchange->n_head_sent, n_max)
+				      : -EAGAIN;
 
 		if (n < 0)
 			return (int)n;
@@ -432,12 +434,12 @@ static enum turn fail(struct connection *connection, int error, bool is_up)
 				 error == -EBADMSG ? "bad-response" : "server-closed");
 }
 
-/* A server may answer before it has read the request. */
-static bool is_request_sent(const struct connection *connection)
+/* Was everything sent that was read of the request? */
+static bool is_flushed(const struct connection *connection)
 {
 	const struct exchange *exchange = connection->exchange;
 
-	return exchange->request_body.is_done && exchange->n_head_sent == exchange->head.len &&
+	return exchange->n_head_sent == exchange->head.len &&
 	       connection->from_client.at == connection->from_client.passed;
 }
 
@@ -447,7 +449,7 @@ static enum turn finish(struct connection *connection)
 
 	/* A server that still waits for the end of this request would take the next one for it.
 	 * Bytes after a complete response belong to no request. */
-	if (!exchange->keeps_server || !is_request_sent(connection) ||
+	if (!exchange->keeps_server || !exchange->request_body.is_done || !is_flushed(connection) ||
 	    exchange->from_server.end > exchange->from_server.at)
 		connection_close_server(connection, "end");
 	connection->reader = (struct http_reader)HTTP_READER_INIT;
@@ -462,9 +464,7 @@ static enum turn finish(struct connection *connection)
 static void wait_for_both(struct connection *connection)
 {
 	const struct exchange *exchange = connection->exchange;
-	bool up_blocked = !exchange->up_failed &&
-			  (exchange->n_head_sent < exchange->head.len ||
-			   connection->from_client.at < connection->from_client.passed);
+	bool up_blocked = !exchange->up_failed && !is_flushed(connection);
 	bool down_blocked = is_answer_pending(exchange) ||
 			    exchange->from_server.at < exchange->from_server.passed;
 	bool may_read = proxy_allow(connection->proxy, 1) > 0;
@@ -477,7 +477,7 @@ static void wait_for_both(struct connection *connection)
 			 (wants_body && may_read ? EPOLLIN : 0) | (down_blocked ? EPOLLOUT : 0) |
 				 EPOLLHUP);
 	(void)ready_wait(connection->proxy->with.ready, &connection->server,
-			 (!down_blocked && may_read ? EPOLLIN : 0) | (up_blocked ? EPOLLOUT : 0));
+			 may_read ? (down_blocked ? 0 : EPOLLIN) | (up_blocked ? EPOLLOUT : 0) : 0);
 }
 
 enum turn exchange_turn(struct connection *connection)
