@@ -186,8 +186,10 @@ static void add_lines(struct text *out, const char *label, const char *lines)
 
 		if (*c == '\n')
 			text_add(out, "\n       ");
+		else if (is_hidden)
+			text_add_char(out, '?');
 		else
-			text_add_char(out, is_hidden ? '?' : *c);
+			text_add_char(out, *c);
 	}
 	text_add_char(out, '\n');
 }

@@ -161,7 +161,7 @@ static int start_worker(const struct proxy_server *server, uid_t uid, int socket
 
 	(void)snprintf(user, sizeof(user), "--uid=%u", (unsigned)uid);
 	argv[n++] = user;
-	for (size_t i = 0; server->options.arguments[i] && i < ARGUMENTS_MAX; i++)
+	for (size_t i = 0; i < ARGUMENTS_MAX && server->options.arguments[i]; i++)
 		argv[n++] = server->options.arguments[i];
 	return start_program(&start, ret);
 }

@@ -274,9 +274,12 @@ static int read_members(const struct reading *reading, const struct tree_node *m
 static bool is_address(const struct handover_listener *listener)
 {
 	uint8_t bytes[sizeof(struct in6_addr)];
-	bool is_inet = inet_pton(AF_INET, listener->address, bytes) == 1 ||
-		       inet_pton(AF_INET6, listener->address, bytes) == 1;
+	bool is_inet;
 
+	if (!listener->address)
+		return false;
+	is_inet = inet_pton(AF_INET, listener->address, bytes) == 1 ||
+		  inet_pton(AF_INET6, listener->address, bytes) == 1;
 	return is_inet ? listener->port > 0 : listener->address[0] == '/' && listener->port == 0;
 }
 

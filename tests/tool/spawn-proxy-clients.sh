@@ -100,7 +100,7 @@ inside() { run timeout 600 sbx-spawn --policy "$work/policy.yaml" -- "$@"; }
 # For long scripts.
 inside_python() {
 	cat >script.py
-	inside python3 script.py "$@"
+	inside python3 script.py
 }
 is_denied() { [ "$status" -ne 0 ] && err_has "$1"; }
 

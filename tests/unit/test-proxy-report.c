@@ -50,7 +50,7 @@ static const char *read_log(struct log *log)
 	ssize_t n = pread(log->fd, log->text, sizeof(log->text) - 1, 0);
 
 	expect(n >= 0);
-	log->text[n] = '\0';
+	log->text[n < 0 ? 0 : n] = '\0';
 	return log->text;
 }
 

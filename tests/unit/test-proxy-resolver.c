@@ -167,10 +167,10 @@ static void long_name(char ret[300], const char *end)
 {
 	size_t n = 253 - strlen(end);
 
-	for (size_t i = 0; i < n; i++)
-		ret[i] = i % 50 == 49 || i == n - 1 ? '.' : 'a';
-	if (ret[n - 2] == '.')
-		ret[n - 2] = 'a';
+	memset(ret, 'a', n);
+	for (size_t i = 49; i + 2 < n; i += 50)
+		ret[i] = '.';
+	ret[n - 1] = '.';
 	memcpy(ret + n, end, strlen(end) + 1);
 }
 
