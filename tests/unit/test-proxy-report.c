@@ -26,7 +26,8 @@ static struct log *log_new(void)
 {
 	struct log *log = calloc(1, sizeof(*log));
 
-	expect(log != NULL);
+	if (!log)
+		abort();
 	log->recorder = (struct recorder)RECORDER_INIT;
 	log->fd = memfd_create("records", MFD_CLOEXEC);
 	expect(log->fd >= 0);
