@@ -187,6 +187,15 @@ else
 	skip node_gets_a_page_over_tls 'there is no node here'
 fi
 
+if command -v npm >/dev/null; then
+	inside npm view thing --fetch-retries 0 --registry http://other.test/
+	check npm_shows_why_a_host_is_refused is_denied 'other.test:80 is refused, denied'
+	inside npm view thing --fetch-retries 0 --registry https://other.test/
+	check npm_is_refused_a_host_for_tls is_denied other.test
+else
+	skip npm_shows_why_a_host_is_refused 'there is no npm here'
+fi
+
 if command -v java >/dev/null; then
 	cat >Get.java <<'END'
 public class Get {
