@@ -139,6 +139,8 @@ inside curl -sS http://inner.test/ -o /dev/null -w '%{http_code}'
 check a_name_of_a_private_address_is_forbidden out_is 403
 inside curl -sS --noproxy '*' --connect-timeout 5 "http://$address:8080/"
 check there_is_no_way_beside_the_proxy is_denied 'curl: (7)'
+run timeout 600 sbx-spawn --net proxy -- curl -sS http://other.test/
+check without_a_policy_the_answer_names_the_option out_has 'fix: name a file with --policy'
 
 # ---- other clients ----
 
