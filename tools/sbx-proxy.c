@@ -19,18 +19,24 @@
 		.metavar = meta, .help = text                                                      \
 	}
 
+#define LIMIT(long_name, type, member, meta, text)                                                 \
+	{                                                                                          \
+		.name = long_name, .kind = type, .offset = offsetof(struct proxy_values, member),  \
+		.metavar = meta, .help = text, .is_above_zero = true                               \
+	}
+
 /* Of the process that proxies: alone, a worker, or passed to the workers of a service. */
 #define OPTIONS_OF_CONNECTIONS                                                                     \
 	OPTION("dns", OPTION_STRING, dns, "ADDRESS[:PORT]", "ask this name server"),               \
-		OPTION("max-connections", OPTION_NUMBER, max_connections, "N",                     \
-		       "connections of clients at once (4096)"),                                   \
-		OPTION("max-bytes", OPTION_SIZE, max_bytes, "SIZE",                                \
-		       "bytes in both directions, in all"),                                        \
-		OPTION("rate", OPTION_SIZE, rate, "SIZE", "bytes per second in both directions"),  \
-		OPTION("head-timeout", OPTION_TIME, head_usec, "TIME",                             \
-		       "until a request is complete (10s)"),                                       \
-		OPTION("idle-timeout", OPTION_TIME, idle_usec, "TIME",                             \
-		       "without a byte in either direction (15min)")
+		LIMIT("max-connections", OPTION_NUMBER, max_connections, "N",                      \
+		      "connections of clients at once (4096)"),                                    \
+		LIMIT("max-bytes", OPTION_SIZE, max_bytes, "SIZE",                                 \
+		      "bytes in both directions, in all"),                                         \
+		LIMIT("rate", OPTION_SIZE, rate, "SIZE", "bytes per second in both directions"),   \
+		LIMIT("head-timeout", OPTION_TIME, head_usec, "TIME",                              \
+		      "until a request is complete (10s)"),                                        \
+		LIMIT("idle-timeout", OPTION_TIME, idle_usec, "TIME",                              \
+		      "without a byte in either direction (15min)")
 
 #define OPTION_AUDIT_FD                                                                            \
 	{                                                                                          \
@@ -50,10 +56,10 @@ const struct option_spec proxy_options[] = {
 
 static const struct option_spec serve_options[] = {
 	OPTION("socket", OPTION_PATH, socket, "PATH", "where to listen"),
-	OPTION("max-clients", OPTION_NUMBER, max_clients, "N", "clients at the same time (1024)"),
-	OPTION("max-workers", OPTION_NUMBER, max_workers, "N", "sandboxes at the same time (1024)"),
-	OPTION("max-workers-each", OPTION_NUMBER, max_workers_each, "N",
-	       "of them, those of one user (64)"),
+	LIMIT("max-clients", OPTION_NUMBER, max_clients, "N", "clients at the same time (1024)"),
+	LIMIT("max-workers", OPTION_NUMBER, max_workers, "N", "sandboxes at the same time (1024)"),
+	LIMIT("max-workers-each", OPTION_NUMBER, max_workers_each, "N",
+	      "of them, those of one user (64)"),
 	OPTION_END,
 };
 

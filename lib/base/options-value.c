@@ -83,28 +83,35 @@ static int store_choice(const struct option_spec *spec, void *slot, const char *
 	return bad_value(as, value, err);
 }
 
+static int check_zero(const struct option_spec *spec, const uint64_t *number, const char *value,
+		      struct written as, struct sbx_error *err)
+{
+	if (!spec->is_above_zero || *number > 0)
+		return 0;
+	sbx_error_why(err, "with 0 nothing would be possible");
+	sbx_error_fix(err, "give a larger value, or leave the option out");
+	return bad_value(as, value, err);
+}
+
 static int store_number(const struct option_spec *spec, void *slot, const char *value,
 			struct written as, struct sbx_error *err)
 {
-	if (units_parse_count(value, slot, err) < 0)
-		return bad_value(as, value, err);
-	return 0;
+	return units_parse_count(value, slot, err) < 0 ? bad_value(as, value, err)
+						       : check_zero(spec, slot, value, as, err);
 }
 
 static int store_size(const struct option_spec *spec, void *slot, const char *value,
 		      struct written as, struct sbx_error *err)
 {
-	if (units_parse_size(value, slot, err) < 0)
-		return bad_value(as, value, err);
-	return 0;
+	return units_parse_size(value, slot, err) < 0 ? bad_value(as, value, err)
+						      : check_zero(spec, slot, value, as, err);
 }
 
 static int store_time(const struct option_spec *spec, void *slot, const char *value,
 		      struct written as, struct sbx_error *err)
 {
-	if (units_parse_time(value, slot, err) < 0)
-		return bad_value(as, value, err);
-	return 0;
+	return units_parse_time(value, slot, err) < 0 ? bad_value(as, value, err)
+						      : check_zero(spec, slot, value, as, err);
 }
 
 static int store_fd(const struct option_spec *spec, void *slot, const char *value,

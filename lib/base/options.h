@@ -44,7 +44,9 @@ struct option_spec {
 	const char *metavar;	    /* "FILE"; NULL for flags and counts */
 	const char *const *choices; /* OPTION_CHOICE: NULL-terminated */
 	const char *help;	    /* one line, no full stop */
-	bool is_once; /* refused if given twice: the second value would replace the first */
+	bool is_above_zero; /* OPTION_NUMBER, _SIZE, _TIME: 0 is refused, which could mean none or
+			       any */
+	bool is_once;	    /* refused if given twice: the second value would replace the first */
 	const char
 		*redirection; /* OPTION_FD: how a shell opens it, ">FILE"; NULL: it is a socket */
 };

@@ -66,21 +66,22 @@ static void record_server(const struct connection *connection, const char *cause
 	char host[HOSTNAME_TEXT_SIZE], address[HOSTNAME_TEXT_SIZE];
 
 	(void)hostname_print(&target->authority.host, host);
-	judge_print_address(&target->addresses[target->next - 1], address);
-	report_connected(connection->proxy->report,
-			 &(const struct report_connection){
-				 .host = host,
-				 .port = target->authority.port,
-				 .address = address,
-				 .rule = target->rule ? target->rule : "",
-				 .kind = exchange && !exchange->asked.is_connect ? "http"
-										 : "tunnel",
-				 .cause = cause,
-				 .n_requests = target->n_requests,
-				 .bytes_up = target->bytes_up,
-				 .bytes_down = target->bytes_down,
-				 .usec = proxy_now_usec() - target->since_usec,
-			 });
+	if (target->next > 0)
+		judge_print_address(&target->addresses[target->next - 1], address);
+	report_connected(
+		connection->proxy->report,
+		&(const struct report_connection){
+			.host = host,
+			.port = target->authority.port,
+			.address = target->next > 0 ? address : NULL,
+			.rule = target->rule ? target->rule : "",
+			.kind = exchange && !exchange->asked.is_connect ? "http" : "tunnel",
+			.cause = cause,
+			.n_requests = target->n_requests,
+			.bytes_up = target->bytes_up,
+			.bytes_down = target->bytes_down,
+			.usec = target->is_connected ? proxy_now_usec() - target->since_usec : 0,
+		});
 }
 
 static void close_socket(struct connection *connection)
@@ -172,6 +173,9 @@ enum turn connection_refuse(struct connection *connection, unsigned status, cons
 			       : NULL,
 	};
 
+	/* A connection that was made gets its record when it is closed. */
+	if (target && !target->is_connected)
+		record_server(connection, reason);
 	return answer(connection, status, &refusal, true);
 }
 

@@ -208,7 +208,8 @@ void report_connected(struct report *report, const struct report_connection *con
 	begin(report, &record, &json, "proxy_connection");
 	json_member_string(&json, "host", connection->host);
 	json_member_u64(&json, "port", connection->port);
-	json_member_string(&json, "address", connection->address);
+	if (connection->address)
+		json_member_string(&json, "address", connection->address);
 	if (connection->rule[0] != '\0')
 		json_member_string(&json, "rule", connection->rule);
 	json_member_string(&json, "kind", connection->kind);

@@ -21,10 +21,11 @@ struct report;
 struct report_connection {
 	const char *host;
 	uint16_t port;
-	const char *address;
+	const char *address; /* NULL: the name was not resolved */
 	const char *rule;
 	const char *kind;  /* "http", "tunnel" */
-	const char *cause; /* of its end: "end", "idle", "limit", "policy", "stop", "error" */
+	const char *cause; /* of its end: "end", "idle", "limit", "policy", "stop", "error", or
+			      the reason why there is no connection */
 	uint64_t n_requests;
 	uint64_t bytes_up;
 	uint64_t bytes_down;

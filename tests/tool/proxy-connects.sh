@@ -21,12 +21,18 @@ run proxy get "$work/proxy" "http://metadata.example/elsewhere"
 check a_denied_name_gets_403 out_has 403
 check nothing_denied_reaches_the_server test "$(grep -c elsewhere "$work/origin")" = 0
 
+# The supervisor of this test closes the only server at the allowed port.
+stop_one origin
+run proxy get "$work/proxy" "http://127.0.0.1:$origin/nobody"
+check an_allowed_server_that_does_not_listen_gets_502 out_has 502
+
 run stop_one proxy
 check it_ends_on_a_signal has_status 0
 check its_start_is_recorded_with_the_policy recorded proxy_start '"policy_name":"policy.yaml"'
 check a_connection_is_recorded_with_its_rule recorded proxy_connection '"rule":"origin (policy.yaml:3)"'
+check a_connection_that_fails_is_recorded_with_its_cause recorded proxy_connection '"cause":"connection-refused"'
 check a_denial_is_recorded_with_its_input recorded policy_decision '"host":"127.0.0.2"'
-check its_end_is_recorded_with_its_counters recorded proxy_stop '"requests":3,"denied":2'
+check its_end_is_recorded_with_its_counters recorded proxy_stop '"requests":4,"denied":2'
 
 run start_proxy --policy policy.yaml
 check the_path_of_a_process_that_has_ended_is_replaced has_status 0

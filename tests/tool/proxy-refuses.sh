@@ -37,6 +37,11 @@ run sbx-proxy --policy policy.yaml --listen-unix "$work/none/proxy"
 check a_missing_directory_is_to_be_created err_has 'fix: create the directory'
 run sbx-proxy status --rate 1M
 check status_takes_no_limits has_status 2
+for option in --rate --max-bytes --max-connections --head-timeout --idle-timeout; do
+	run sbx-proxy --policy policy.yaml --listen 127.0.0.1:0 "$option" 0
+	check "a_limit_of_0_is_refused_for_$option" has_status 2
+	check "the_error_names_$option" err_has "option '$option' cannot take '0'"
+done
 run sbx-proxy --policy policy.yaml --listen 127.0.0.1:0 --dns name.example
 check a_name_is_no_name_server has_status 2
 run sbx-proxy worker --uid 0
