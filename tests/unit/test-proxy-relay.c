@@ -722,7 +722,7 @@ static void resets_the_other_side_after_a_reset(void)
 	}
 }
 
-/* close() with unread bytes resets the connection, behind the answer. */
+/* close() with unread bytes makes the kernel send a reset, after the answer. */
 static void answer_and_close(struct tunnel *tunnel)
 {
 	expect_eq(send(tunnel->outer[RELAY_DOWN], "answer", 6, 0), 6);
