@@ -153,6 +153,8 @@ static enum turn answer(struct connection *connection, unsigned status,
 	http_add_error(&exchange->answer, status, refusal, is_read ? &exchange->asked : NULL,
 		       continues);
 	connection_close_server(connection, "error");
+	/* The end of a body that the server did not take is no request. */
+	connection->from_client.at = connection->from_client.passed;
 	connection->stage = continues ? STAGE_HEAD : STAGE_CLOSE;
 	connection_wait_for_request(connection);
 	return TURN_AGAIN;
@@ -259,6 +261,8 @@ static int fill_relay(struct connection *connection)
 
 	if (text_status(pending) < 0)
 		return -ENOMEM;
+	connection_moved(connection, RELAY_UP, up->end - up->at);
+	connection_moved(connection, RELAY_DOWN, down->end - down->at);
 	if (pending->len > exchange->n_answer_sent)
 		r = relay_add(&connection->relay, RELAY_DOWN,
 			      pending->data + exchange->n_answer_sent,
@@ -526,6 +530,7 @@ enum turn connection_dial_again(struct connection *connection)
 	connection->target->bytes_up = connection->target->bytes_down = 0;
 	close_socket(connection);
 	exchange->n_head_sent = 0;
+	exchange->up_failed = false;
 	return dial(connection);
 }
 
@@ -651,6 +656,14 @@ static enum turn take_literal(struct connection *connection)
 	return dial(connection);
 }
 
+/* Bytes that an idle server has sent answer no request, and its end leaves no connection. */
+static bool is_server_quiet(const struct connection *connection)
+{
+	char byte;
+
+	return recv(connection->server.fd, &byte, 1, MSG_PEEK) < 0 && errno == EAGAIN;
+}
+
 /* The next request of a client for the same server uses the open connection, if its address is
  * still allowed. */
 static bool can_reuse(struct connection *connection, const struct http_request *request)
@@ -658,7 +671,7 @@ static bool can_reuse(struct connection *connection, const struct http_request *
 	const struct target *target = connection->target;
 
 	return target && target->is_connected && connection->server.fd >= 0 &&
-	       !request->is_connect &&
+	       !request->is_connect && is_server_quiet(connection) &&
 	       http_authority_equal(&target->authority, &request->authority);
 }
 
@@ -750,7 +763,8 @@ static enum turn head_turn(struct connection *connection)
 		if (n <= 0)
 			break;
 		buffer->passed = buffer->at;
-		if (is_first)
+		/* The first head has its deadline since accept(). */
+		if (is_first && connection->n_requests > 0)
 			begin_head(connection);
 	}
 	connection_free(connection, "end");
@@ -854,13 +868,23 @@ bool connection_is_idle(const struct connection *connection)
 	       connection->n_requests > 0;
 }
 
+/* The others were decided by the old policy: a server that is tried again is this one. */
+static void keep_one_address(struct target *target)
+{
+	if (target->next == 0)
+		return;
+	target->addresses[0] = target->addresses[target->next - 1];
+	target->n_addresses = target->next = 1;
+}
+
 bool connection_is_allowed(struct connection *connection)
 {
-	const struct target *target = connection->target;
+	struct target *target = connection->target;
 	struct hostname name;
 
 	if (!target)
 		return true;
+	keep_one_address(target);
 	if (judge_again(connection, &target->authority.host) == JUDGED_DENIED ||
 	    (target->allows_any_bytes && !judge_allows_any_bytes(&connection->proxy->judge)))
 		return false;

@@ -20,6 +20,8 @@
 #include "proxy/proxy-internal.h"
 
 #define INTERIM_MAX 16
+/* Before other connections have their turn. */
+#define READS_PER_TURN 16
 
 /* ---- buffers ---- */
 
@@ -141,8 +143,10 @@ static int send_head(struct connection *connection)
 	const struct text *head = &exchange->head;
 
 	while (exchange->n_head_sent < head->len) {
-		ssize_t n = send_some(connection->server.fd, head->data + exchange->n_head_sent,
-				      head->len - exchange->n_head_sent);
+		size_t n_max = proxy_allow(connection->proxy, head->len - exchange->n_head_sent);
+		ssize_t n = n_max > 0 ? send_some(connection->server.fd,
+						  head->data + exchange->n_head_sent, n_max)
+				      : -EAGAIN;
 
 		if (n < 0)
 			return (int)n;
@@ -192,7 +196,7 @@ static int copy_up(struct connection *connection)
 	int r = send_head(connection);
 	size_t n_sent;
 
-	while (r == 0) {
+	for (unsigned i = 0; r == 0 && i < READS_PER_TURN; i++) {
 		r = pass_body(&exchange->request_body, buffer);
 		if (r < 0)
 			return r;
@@ -203,7 +207,7 @@ static int copy_up(struct connection *connection)
 			return r;
 		if (exchange->request_body.is_done)
 			return -EAGAIN;
-		r = receive_body(connection);
+		r = i + 1 < READS_PER_TURN ? receive_body(connection) : -EAGAIN;
 	}
 	return r;
 }
@@ -359,8 +363,9 @@ static int receive_response(struct connection *connection)
 	return 0;
 }
 
-/* One step down. 1: the response is complete and sent; 2: the connection becomes a tunnel. */
-static int step_down(struct connection *connection)
+/* One step down, which reads at most once. 1: the response is complete and sent; 2: the connection
+ * becomes a tunnel. */
+static int step_down(struct connection *connection, bool may_read)
 {
 	struct exchange *exchange = connection->exchange;
 	bool switches = false;
@@ -384,16 +389,16 @@ static int step_down(struct connection *connection)
 	if (exchange->has_response && exchange->response_body.is_done &&
 	    !is_answer_pending(exchange))
 		return 1;
-	return receive_response(connection);
+	return may_read ? receive_response(connection) : -EAGAIN;
 }
 
 static int copy_down(struct connection *connection)
 {
-	int r;
+	int r = 0;
 
-	do
-		r = step_down(connection);
-	while (r == 0);
+	/* A step without a read leaves nothing unsent; the socket stays readable. */
+	for (unsigned i = 0; r == 0; i++)
+		r = step_down(connection, i < READS_PER_TURN);
 	return r;
 }
 
@@ -432,12 +437,22 @@ static enum turn fail(struct connection *connection, int error, bool is_up)
 				 error == -EBADMSG ? "bad-response" : "server-closed");
 }
 
+/* Was everything sent that was read of the request? */
+static bool is_flushed(const struct connection *connection)
+{
+	const struct exchange *exchange = connection->exchange;
+
+	return exchange->n_head_sent == exchange->head.len &&
+	       connection->from_client.at == connection->from_client.passed;
+}
+
 static enum turn finish(struct connection *connection)
 {
 	struct exchange *exchange = connection->exchange;
 
-	/* Bytes after a complete response belong to no request. */
-	if (!exchange->keeps_server || !exchange->request_body.is_done ||
+	/* A server that still waits for the end of this request would take the next one for it.
+	 * Bytes after a complete response belong to no request. */
+	if (!exchange->keeps_server || !exchange->request_body.is_done || !is_flushed(connection) ||
 	    exchange->from_server.end > exchange->from_server.at)
 		connection_close_server(connection, "end");
 	connection->reader = (struct http_reader)HTTP_READER_INIT;
@@ -452,9 +467,7 @@ static enum turn finish(struct connection *connection)
 static void wait_for_both(struct connection *connection)
 {
 	const struct exchange *exchange = connection->exchange;
-	bool up_blocked = !exchange->up_failed &&
-			  (exchange->n_head_sent < exchange->head.len ||
-			   connection->from_client.at < connection->from_client.passed);
+	bool up_blocked = !exchange->up_failed && !is_flushed(connection);
 	bool down_blocked = is_answer_pending(exchange) ||
 			    exchange->from_server.at < exchange->from_server.passed;
 	bool may_read = proxy_allow(connection->proxy, 1) > 0;
@@ -467,7 +480,7 @@ static void wait_for_both(struct connection *connection)
 			 (wants_body && may_read ? EPOLLIN : 0) | (down_blocked ? EPOLLOUT : 0) |
 				 EPOLLHUP);
 	(void)ready_wait(connection->proxy->with.ready, &connection->server,
-			 (!down_blocked && may_read ? EPOLLIN : 0) | (up_blocked ? EPOLLOUT : 0));
+			 may_read ? (down_blocked ? 0 : EPOLLIN) | (up_blocked ? EPOLLOUT : 0) : 0);
 }
 
 enum turn exchange_turn(struct connection *connection)

@@ -170,7 +170,7 @@ const request = http.request({ host: "127.0.0.1", port: 8080, method: "CONNECT",
 	headers: { host: "origin.test:8443" } });
 request.on("connect", (answer, socket) => {
 	const secure = tls.connect({ socket, servername: "origin.test", ca: require("fs").readFileSync("ca.pem") }, () =>
-		secure.end("GET / HTTP/1.1\r\nHost: origin.test\r\nConnection: close\r\n\r\n"));
+		secure.write("GET / HTTP/1.1\r\nHost: origin.test\r\nConnection: close\r\n\r\n"));
 	secure.on("data", (data) => process.stdout.write(data));
 });
 request.end();

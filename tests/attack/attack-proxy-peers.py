@@ -1,0 +1,338 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Servers and clients that do not keep to the order of HTTP, on both sides of sbx-proxy.
+
+They answer early, or reset a connection in the middle of a body. The proxy is stopped while they prepare what it finds:
+so each case has one order of events, however fast the machine is. TCP has small buffers here, so that little data fills
+them.
+"""
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+
+import proxyrig
+
+DEADLINE = 120
+PATIENCE = 10
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+RESET = struct.pack("ii", 1, 0)
+STEP = 4096
+SIZES = range(STEP, 32 * STEP, STEP)
+POLICY = """version: 1
+net: {{ mode: proxy }}
+capabilities:
+  - name: here
+    match: {{ syscall: net.connect, cidr: ["127.0.0.1/32"], ports: ["1024-65535"] }}
+    constraints: {{ tls: any }}
+    action: allow
+  - name: two
+    match: {{ syscall: net.connect, host: ["two.test"], cidr: [{networks}], ports: ["1024-65535"] }}
+    action: allow
+"""
+
+
+class Proxy:
+    def __init__(self, stack, directory, *options):
+        self.directory = pathlib.Path(directory)
+        self.policy = self.directory / "policy.yaml"
+        self.allow("127.0.0.1/32", "127.0.0.2/32")
+        self.path = str(self.directory / "socket")
+        self.records = open(self.directory / "records", "a+", encoding="utf-8")
+        stack.callback(self.records.close)
+        fd = self.records.fileno()
+        program = os.environ.get("SBX_PROXY", os.path.join(os.environ.get("SBX_BUILD", ""), "tools/sbx-proxy"))
+        self.process = stack.enter_context(subprocess.Popen(
+            [program, "--policy", str(self.policy), "--listen-unix", self.path, "--audit-fd", str(fd), *options],
+            pass_fds=[fd], stdout=subprocess.PIPE, text=True))
+        stack.callback(self.end)
+        if not self.process.stdout.readline():
+            raise SystemExit("the proxy did not start")
+
+    def allow(self, *networks):
+        text = POLICY.format(networks=", ".join(f'"{network}"' for network in networks))
+        new = self.policy.with_suffix(".new")
+        new.write_text(text, encoding="utf-8")
+        new.rename(self.policy)
+
+    def reload(self):
+        n = self.count("policy_update")
+        self.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: self.count("policy_update") > n)
+
+    def read_records(self):
+        with open(self.directory / "records", encoding="utf-8") as records:
+            return [json.loads(line) for line in records if line.endswith("\n")]
+
+    def count(self, event):
+        return sum(record["event"] == event for record in self.read_records())
+
+    @contextlib.contextmanager
+    def stopped(self):
+        """What happens inside is seen by the proxy at once, in this order."""
+        self.process.send_signal(signal.SIGSTOP)
+        wait_for(lambda: pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T")
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
+    def end(self):
+        self.process.terminate()
+        return self.process.wait(DEADLINE)
+
+    def connect(self):
+        client = socket.socket(socket.AF_UNIX)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        client.settimeout(DEADLINE)
+        client.connect(self.path)
+        return client
+
+
+def wait_for(condition):
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError("waited too long")
+        threading.Event().wait(0.01)
+
+
+def listen(address="127.0.0.1", port=0):
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    listener.bind((address, port))
+    listener.listen(64)
+    listener.settimeout(DEADLINE)
+    return listener
+
+
+def accept(listener):
+    server = listener.accept()[0]
+    server.settimeout(DEADLINE)
+    return server
+
+
+def read_until(peer, end):
+    data = b""
+    while not data.endswith(end):
+        more = peer.recv(1)
+        if not more:
+            break
+        data += more
+    return data
+
+
+def read_rest(peer):
+    data = b""
+    with contextlib.suppress(OSError):
+        while more := peer.recv(65536):
+            data += more
+    return data
+
+
+def request(port, path, method="GET", fields="", host="127.0.0.1"):
+    return f"{method} http://{host}:{port}{path} HTTP/1.1\r\nHost: {host}:{port}\r\n{fields}\r\n".encode()
+
+
+def read_answer(client):
+    """(status, body), or None at the end of the stream."""
+    head = read_until(client, b"\r\n\r\n")
+    if not head:
+        return None
+    lengths = [line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+    length = int(lengths[0]) if lengths else 0
+    body = b""
+    while len(body) < length:
+        body += client.recv(length - len(body))
+    return int(head.split()[1]), body
+
+
+def reset(peer):
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+    peer.close()
+
+
+# ---- cases: each returns what is wrong, or None ----
+
+
+def early_answer(proxy, size):
+    """The server answers without reading the body, whose end is still in the proxy."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(listen())
+        port = listener.getsockname()[1]
+        client = stack.enter_context(proxy.connect())
+        client.sendall(request(port, "/first", "POST", f"Content-Length: {size}\r\n"))
+        server = stack.enter_context(accept(listener))
+        read_until(server, b"\r\n\r\n")
+        with proxy.stopped():
+            client.sendall(b"b" * size)
+            server.sendall(OK)
+        read_answer(client)
+        with contextlib.suppress(OSError):
+            client.sendall(request(port, "/second"))
+        seen = b""
+        with contextlib.suppress(OSError):
+            while b"/second" not in seen and (data := server.recv(65536)):
+                seen += data
+    if b"/second" in seen and seen.count(b"b") != size:
+        return f"the next request follows {seen.count(b'b')} of {size} bytes"
+    return None
+
+
+def reset_in_the_body(proxy, size):
+    """The server resets the connection, and the end of the body is still in the proxy: it is no request."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(listen())
+        port = listener.getsockname()[1]
+        client = stack.enter_context(proxy.connect())
+        client.sendall(request(port, "/first", "POST", f"Content-Length: {size}\r\n"))
+        server = accept(listener)
+        read_until(server, b"\r\n\r\n")
+        client.sendall(b"b" * size)
+        wait_for(lambda: is_quiet(client))
+        with proxy.stopped():
+            reset(server)
+        first = read_answer(client)
+        if not first:
+            return None
+        with contextlib.suppress(OSError):
+            client.sendall(request(port, "/denied", host="127.0.0.3"))
+            second = read_answer(client)
+            if second and second[0] != 403:
+                return f"after {first} the client gets {second[0]} for bytes of the body"
+    return None
+
+
+def reset_when_idle(proxy, _):
+    """The server resets an idle connection just when the next request is sent: it is sent again."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(listen())
+        port = listener.getsockname()[1]
+        client = stack.enter_context(proxy.connect())
+        client.sendall(request(port, "/first"))
+        server = accept(listener)
+        read_until(server, b"\r\n\r\n")
+        server.sendall(OK)
+        read_answer(client)
+        with proxy.stopped():
+            client.sendall(request(port, "/second"))
+            reset(server)
+        again = stack.enter_context(accept(listener))
+        again.settimeout(PATIENCE)
+        if not read_until(again, b"\r\n\r\n"):
+            return "the request is not sent again"
+        again.sendall(OK)
+        return None if read_answer(client) == (200, b"ok") else "no answer"
+
+
+def early_bytes(proxy, _):
+    """What a client sends before the tunnel is open counts as well."""
+    data = b"d" * 8000
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(listen())
+        port = listener.getsockname()[1]
+        client = stack.enter_context(proxy.connect())
+        before = proxy.count("proxy_connection")
+        client.sendall(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode() + data)
+        server = stack.enter_context(accept(listener))
+        client.shutdown(socket.SHUT_WR)
+        read_rest(server)
+        server.close()
+        read_rest(client)
+    wait_for(lambda: proxy.count("proxy_connection") > before)
+    record = [record for record in proxy.read_records() if record["event"] == "proxy_connection"][-1]
+    return None if record["bytes_up"] == len(data) else f"bytes_up is {record['bytes_up']}"
+
+
+def narrower_policy(proxy, _):
+    """After a reload, no connection is opened again to an address that is denied now."""
+    with contextlib.ExitStack() as stack:
+        proxy.allow("127.0.0.1/32", "127.0.0.2/32")
+        proxy.reload()
+        listener = listen()
+        port = listener.getsockname()[1]
+        forbidden = stack.enter_context(listen("127.0.0.2", port))
+        client = stack.enter_context(proxy.connect())
+        client.sendall(request(port, "/first", host="two.test"))
+        server = accept(listener)
+        read_until(server, b"\r\n\r\n")
+        server.sendall(OK)
+        read_answer(client)
+        listener.close()
+        proxy.allow("127.0.0.1/32")
+        proxy.reload()
+        with proxy.stopped():
+            with contextlib.suppress(OSError):
+                client.sendall(request(port, "/second", host="two.test"))
+            server.close()
+        answered = []
+
+        def read():
+            with contextlib.suppress(OSError):
+                answered.append(read_answer(client))
+
+        forbidden.settimeout(1)
+        reader = threading.Thread(target=read)
+        reader.start()
+        try:
+            forbidden.accept()
+            return "a connection reaches the denied address"
+        except TimeoutError:
+            return None
+        finally:
+            client.shutdown(socket.SHUT_RDWR)
+            reader.join()
+
+
+def is_quiet(client):
+    """Everything that was sent was read, or nothing is read any more."""
+    n = struct.unpack("i", fcntl.ioctl(client, termios.TIOCOUTQ, bytes(4)))[0]
+    if n == is_quiet.last:
+        is_quiet.same += 1
+    else:
+        is_quiet.last, is_quiet.same = n, 0
+    return n == 0 or is_quiet.same > 10
+
+
+is_quiet.last = is_quiet.same = 0
+
+CASES = {
+    "a_server_that_answers_early_gets_no_request_in_place_of_the_rest": (early_answer, SIZES),
+    "bytes_of_a_body_are_no_request_after_a_reset": (reset_in_the_body, SIZES),
+    "a_request_is_sent_again_after_a_reset": (reset_when_idle, [0]),
+    "bytes_before_the_tunnel_are_counted": (early_bytes, [0]),
+    "no_denied_address_is_tried_after_a_reload": (narrower_policy, [0]),
+}
+
+
+def main():
+    proxyrig.enter_namespace()
+    for name in ("tcp_wmem", "tcp_rmem"):
+        pathlib.Path("/proc/sys/net/ipv4", name).write_text("4096 8192 8192", encoding="utf-8")
+    with contextlib.ExitStack() as stack:
+        directory = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        proxyrig.Names(stack, directory, json.dumps({"two.test": {"A": ["127.0.0.1", "127.0.0.2"]}}))
+        proxy = Proxy(stack, directory, "--dns", "127.0.0.1:53")
+        names = sys.argv[1:] or list(CASES)
+        print(f"1..{len(names)}")
+        for name in names:
+            run, sizes = CASES[name]
+            wrong = [fault for size in sizes if (fault := run(proxy, size))]
+            print("not ok" if wrong else "ok", "-", name, flush=True)
+            for fault in wrong[:3]:
+                print("#", fault, flush=True)
+
+
+if __name__ == "__main__":
+    main()
