@@ -30,6 +30,7 @@ void details_deinit(struct details *details)
 {
 	text_deinit(&details->command);
 	text_deinit(&details->reason);
+	text_deinit(&details->host);
 }
 
 /* Quotes a word that a shell would split or interpret. */
@@ -113,6 +114,36 @@ static void read_size(struct json_scanner *scanner, const struct json_item *item
 		details->size = 0;
 }
 
+static void read_host(struct json_scanner *scanner, const struct json_item *item,
+		      struct details *details)
+{
+	text_reset(&details->host);
+	details_decode(item, &details->host);
+}
+
+static void read_port(struct json_scanner *scanner, const struct json_item *item,
+		      struct details *details)
+{
+	if (json_u64(item, &details->port) < 0)
+		details->port = 0;
+}
+
+/* Of a decision: the request, of which op is a column. */
+static void read_input(struct json_scanner *scanner, const struct json_item *first,
+		       struct details *details)
+{
+	struct json_item name, value;
+
+	while (json_next_member(scanner, &name, &value) > 0) {
+		if (value.kind == JSON_STRING && json_equals(&name, "host"))
+			read_host(scanner, &value, details);
+		else if (value.kind == JSON_NUMBER && json_equals(&name, "port"))
+			read_port(scanner, &value, details);
+		else
+			(void)json_skip(scanner, &value);
+	}
+}
+
 static const struct {
 	const char *name;
 	enum json_kind kind;
@@ -121,7 +152,8 @@ static const struct {
 } members[] = {
 	{ "argv", JSON_ARRAY_BEGIN, read_words }, { "status", JSON_NUMBER, read_status },
 	{ "usec", JSON_NUMBER, read_usec },	  { "reason", JSON_STRING, read_reason },
-	{ "size", JSON_NUMBER, read_size },
+	{ "size", JSON_NUMBER, read_size },	  { "host", JSON_STRING, read_host },
+	{ "port", JSON_NUMBER, read_port },	  { "input", JSON_OBJECT_BEGIN, read_input },
 };
 
 static void read_member(struct json_scanner *scanner, const struct json_item *name,
@@ -142,6 +174,8 @@ void details_read(const char *body, size_t n_body, struct details *ret)
 
 	text_reset(&ret->command);
 	text_reset(&ret->reason);
+	text_reset(&ret->host);
+	ret->port = 0;
 	ret->has_status = ret->has_usec = false;
 	ret->size = 0;
 	json_scan(&scanner, body, n_body);
@@ -170,11 +204,25 @@ static void add_duration(struct text *out, uint64_t usec)
 		text_addf(out, "%" PRIu64 "h%02" PRIu64 "m", seconds / 3600, seconds / 60 % 60);
 }
 
+static void add_host(struct text *out, const struct details *details)
+{
+	bool is_ipv6 = memchr(text_string(&details->host), ':', details->host.len) != NULL;
+
+	if (details->host.len == 0)
+		return;
+	text_add(out, is_ipv6 ? " host=[" : " host=");
+	text_add_visible(out, details->host.data, details->host.len);
+	text_add(out, is_ipv6 ? "]" : "");
+	if (details->port > 0)
+		text_addf(out, ":%" PRIu64, details->port);
+}
+
 /* The command is the last, because its words are separated by spaces. */
 void details_add_text(struct text *out, const struct details *details)
 {
 	size_t len = details->command.len;
 
+	add_host(out, details);
 	if (details->has_status)
 		text_addf(out, " status=%" PRId64, details->status);
 	if (details->reason.len > 0) {

@@ -199,6 +199,8 @@ struct json_item;
 struct details {
 	struct text command; /* words, quoted as for a shell; empty: unknown */
 	struct text reason;  /* why it ended, as in the record */
+	struct text host;    /* of a connection or a decision about one */
+	uint64_t port;	     /* 0: unknown */
 	int64_t status;
 	uint64_t usec; /* duration */
 	uint64_t size; /* size of the log in records about the log; 0: unknown */
@@ -207,7 +209,8 @@ struct details {
 #define _cleanup_details_ _cleanup_(details_deinit)
 void details_deinit(struct details *details);
 void details_read(const char *body, size_t n_body, struct details *ret);
-/* Adds " status=3 reason=exit duration=1.2s command=make -j4", as far as known. */
+/* Adds " host=a.example:443 status=3 reason=exit duration=1.2s command=make -j4", as far as known.
+ */
 void details_add_text(struct text *out, const struct details *details);
 /* Adds the decoded characters of a name or string. */
 void details_decode(const struct json_item *item, struct text *out);

@@ -91,6 +91,25 @@ static int add(struct handover *handover, int *fd, struct arena *arena, const ch
 
 /* ---- addresses ---- */
 
+static int fail_to_listen(struct sbx_error *err, int code, const char *where)
+{
+	static const struct {
+		int code;
+		const char *fix;
+	} fixes[] = {
+		{ -EADDRINUSE, "choose another, or stop what uses it: 'ss -lxtp' shows it" },
+		{ -EADDRNOTAVAIL, "choose an address of this machine: 'ip address' shows them" },
+		{ -EACCES, "choose a port above 1023, or a directory that belongs to you" },
+		{ -ENOENT, "create the directory, or correct the path" },
+	};
+
+	(void)sbx_error_what(err, code, "cannot listen at '%s'", where);
+	for (size_t i = 0; i < N_ELEMENTS(fixes); i++)
+		if (fixes[i].code == code)
+			sbx_error_fix(err, "%s", fixes[i].fix);
+	return code;
+}
+
 static int refuse_address(const char *text, struct sbx_error *err)
 {
 	(void)sbx_error_what(err, -EINVAL, "cannot listen at '%s'", text);
@@ -143,7 +162,7 @@ static int listen_at(const char *text, struct arena *arena, struct handover *han
 			(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
 	}
 	if (fd < 0 || bind(fd, &address.any, size) < 0 || listen(fd, BACKLOG) < 0)
-		return sbx_error_what(err, -errno, "cannot listen at '%s'", text);
+		return fail_to_listen(err, -errno, text);
 	return add(handover, &fd, arena, text, err);
 }
 
@@ -189,7 +208,7 @@ static int listen_on_path(const char *path, struct arena *arena, struct handover
 	if (r == 0 && listen(fd, BACKLOG) < 0)
 		r = -errno;
 	if (r < 0)
-		return sbx_error_what(err, r, "cannot listen at '%s'", path);
+		return fail_to_listen(err, r, path);
 	return add(handover, &fd, arena, path, err);
 }
 

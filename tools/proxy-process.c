@@ -38,6 +38,7 @@ int proxy_refuse_unused(const struct proxy_values *values, const char *const *us
 		if (*name || !option_is_given(spec, values))
 			continue;
 		(void)sbx_error_what(err, -EINVAL, "--%s has no effect on '%s'", spec->name, verb);
+		sbx_error_why(err, "it is for 'sbx-proxy --policy', the proxy without a service");
 		sbx_error_fix(err, "leave it out");
 		return -EINVAL;
 	}

@@ -52,7 +52,12 @@ static int fail_to_connect(struct sbx_error *err, int code, const char *path)
 	sbx_error_why(err, "%s",
 		      code == -ENOENT || code == -ECONNREFUSED ? "it does not run"
 							       : strerror(-code));
-	sbx_error_fix(err, "systemctl start sbx-proxy.socket, or name its socket with --socket");
+	if (code == -EACCES || code == -EPERM)
+		sbx_error_fix(err, "ask as its user or as root; the system's service answers "
+				   "members of the group sbx");
+	else
+		sbx_error_fix(err,
+			      "systemctl start sbx-proxy.socket, or name its socket with --socket");
 	return code;
 }
 

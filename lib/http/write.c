@@ -162,7 +162,7 @@ static void add_refusal(struct text *out, const struct http_refusal *refusal, co
 	text_add(out, "\r\n");
 }
 
-/* "Forbidden: example.com:443 is denied by the policy" */
+/* "Forbidden: a.example:443 is refused, denied", "Bad Gateway: a.example:443 failed, timeout" */
 static void add_what(struct text *out, unsigned status, const struct http_refusal *refusal,
 		     const char *host)
 {
@@ -171,7 +171,9 @@ static void add_what(struct text *out, unsigned status, const struct http_refusa
 	text_add(out, phrase_of(status));
 	if (refusal->host)
 		text_addf(out, is_ipv6 ? ": [%s]:%u" : ": %s:%u", host, refusal->port);
-	text_addf(out, "%s%s", refusal->host ? " is refused, " : ", ", refusal->reason);
+	if (refusal->host)
+		text_add(out, status < 500 ? " is refused" : " failed");
+	text_addf(out, ", %s", refusal->reason);
 }
 
 /* The texts may come from the policy's author: line ends stay, other control bytes must not reach

@@ -26,7 +26,7 @@
 #include "policy/network.h"
 #include "policy/view.h"
 
-static const struct policy_source no_source = { .name = "the built-in view", .bytes = "" };
+static const struct policy_source no_source = { .name = POLICY_BUILT_IN_VIEW, .bytes = "" };
 
 static void *take(struct composer *composer, size_t n_bytes)
 {

@@ -22,6 +22,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/units.h"
+#include "policy/model.h"
 #include "policy/network.h"
 #include "policy/special.h"
 
@@ -237,8 +238,15 @@ static void add_new_rule(struct text *out, const struct artefact *artefact,
 			 const struct request_buffer *buffer,
 			 const struct policy_decision *decision)
 {
-	text_add(out, "add to ");
-	text_add_visible_string(out, file_to_change(artefact));
+	const char *file = file_to_change(artefact);
+
+	if (strcmp(file, POLICY_BUILT_IN_VIEW) == 0) {
+		text_add(out, "name a file with --policy, which replaces " POLICY_BUILT_IN_VIEW
+			      ", and write there");
+	} else {
+		text_add(out, "add to ");
+		text_add_visible_string(out, file);
+	}
 	text_add(out, " under 'capabilities:'\n  - name: ");
 	add_rule_name(out, &buffer->request);
 	text_add(out, "\n    match: { syscall: ");

@@ -186,6 +186,9 @@ struct extension_program {
 	struct policy_place place;
 };
 
+/* The name of the source where no file is given. */
+#define POLICY_BUILT_IN_VIEW "the built-in view"
+
 struct policy_source {
 	const char *name; /* as given when it was opened: "p.yaml" */
 	const char *bytes;

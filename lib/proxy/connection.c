@@ -167,6 +167,9 @@ enum turn connection_refuse(struct connection *connection, unsigned status, cons
 		.reason = reason,
 		.host = target ? &target->authority.host : NULL,
 		.port = target ? target->authority.port : 0,
+		.why = status == 502 || status == 504
+			       ? "the policy allows it, but its server cannot be used"
+			       : NULL,
 	};
 
 	return answer(connection, status, &refusal, true);

@@ -54,6 +54,16 @@ none    []
 f       1.5e3
 t       true'
 
+# Connections, and decisions about them, are shown with their host.
+printf '%s\n' '{"event":"proxy_connection","time":"2026-03-02T00:00:00Z","host":"a.example","port":443,"address":"192.0.2.1","rule":"web (p.yaml:3)","usec":31820}' \
+	'{"event":"policy_decision","time":"2026-03-03T00:00:00Z","verdict":"deny","op":"net.connect","input":{"op":"net.connect","host":"2001:db8::1","port":80},"policy":"00"}' |
+	sbx-audit append -q -l "$log"
+shown() { sbx-audit query -l "$log" "$@" | sed -n '$s/^[^ ]* *[0-9]* //p'; }
+check a_connection_is_shown_with_its_host test "$(shown -e proxy_connection)" = \
+	'proxy_connection rule=web (p.yaml:3) host=a.example:443 duration=31ms'
+check a_decision_is_shown_with_its_host test "$(shown -o net.connect)" = \
+	'policy_decision op=net.connect decision=deny host=[2001:db8::1]:80'
+
 stats() { printf '%s\n' "$out" | sed -n "s/^$1  *//p"; }
 run sbx-audit stats -l "$log"
 check stats_counts_failures test "$(stats failures)" = 3

@@ -13,6 +13,8 @@ stage() { # PAGE: what the page takes for granted
 	mkdir -p "$work/stage/$1" && cd "$work/stage/$1" || exit 1
 	printf '%s\n' 'version: 1' 'capabilities:' \
 		'  - { name: read, match: { syscall: fs.read, path: "**" }, action: allow }' >team.yaml
+	printf '%s\n' 'version: 1' 'capabilities:' \
+		'  - { name: docs, match: { syscall: net.connect, host: docs.example.com, ports: 443 }, action: allow }' >web.yaml
 }
 
 # Writes $work/blocks/N.wanted, a block with its output, and N.got, what its commands print now.

@@ -29,6 +29,12 @@ check the_error_names_the_file err_has none.yaml
 run sbx-proxy serve --policy policy.yaml
 check serve_takes_no_policy has_status 2
 check the_error_says_that_it_has_no_effect err_has "--policy has no effect on 'sbx-proxy serve'"
+check the_error_says_where_it_has_one err_has "it is for 'sbx-proxy --policy'"
+run sbx-proxy --policy policy.yaml --listen "127.0.0.1:$origin"
+check an_address_in_use_ends_with_125 has_status 125
+check the_error_says_how_to_find_who_uses_it err_has 'fix: choose another, or stop what uses it'
+run sbx-proxy --policy policy.yaml --listen-unix "$work/none/proxy"
+check a_missing_directory_is_to_be_created err_has 'fix: create the directory'
 run sbx-proxy status --rate 1M
 check status_takes_no_limits has_status 2
 run sbx-proxy --policy policy.yaml --listen 127.0.0.1:0 --dns name.example

@@ -139,6 +139,8 @@ inside curl -sS http://inner.test/ -o /dev/null -w '%{http_code}'
 check a_name_of_a_private_address_is_forbidden out_is 403
 inside curl -sS --noproxy '*' --connect-timeout 5 "http://$address:8080/"
 check there_is_no_way_beside_the_proxy is_denied 'curl: (7)'
+run timeout 600 sbx-spawn --net proxy -- curl -sS http://other.test/
+check without_a_policy_the_answer_names_the_option out_has 'fix: name a file with --policy'
 
 # ---- other clients ----
 
@@ -185,6 +187,15 @@ END
 	fi
 else
 	skip node_gets_a_page_over_tls 'there is no node here'
+fi
+
+if command -v npm >/dev/null; then
+	inside npm view thing --fetch-retries 0 --registry http://other.test/
+	check npm_shows_why_a_host_is_refused is_denied 'other.test:80 is refused, denied'
+	inside npm view thing --fetch-retries 0 --registry https://other.test/
+	check npm_is_refused_a_host_for_tls is_denied other.test
+else
+	skip npm_shows_why_a_host_is_refused 'there is no npm here'
 fi
 
 if command -v java >/dev/null; then
