@@ -154,7 +154,7 @@ static enum turn answer(struct connection *connection, unsigned status,
 	http_add_error(&exchange->answer, status, refusal, is_read ? &exchange->asked : NULL,
 		       continues);
 	connection_close_server(connection, "error");
-	/* The end of a body that the server did not take is no request. */
+	/* The end of a body that the server did not take must not be read as a request. */
 	connection->from_client.at = connection->from_client.passed;
 	connection->stage = continues ? STAGE_HEAD : STAGE_CLOSE;
 	connection_wait_for_request(connection);

@@ -191,7 +191,8 @@ def early_answer(proxy, size):
 
 
 def reset_in_the_body(proxy, size):
-    """The server resets the connection, and the end of the body is still in the proxy: it is no request."""
+    """The server resets the connection, and the end of the body is still in the proxy, which must not read it as a request.
+    """
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen())
         port = listener.getsockname()[1]

@@ -722,7 +722,7 @@ static void resets_the_other_side_after_a_reset(void)
 	}
 }
 
-/* With unread bytes in its socket a server's close() resets the connection, behind the answer. */
+/* close() with unread bytes makes the kernel send a reset, after the answer. */
 static void answer_and_close(struct tunnel *tunnel)
 {
 	expect_eq(send(tunnel->outer[RELAY_DOWN], "answer", 6, 0), 6);
