@@ -443,9 +443,7 @@ static void say_denial(const struct spawn_run *run, const struct handover_denial
 		sbx_error_why(&err, "%s: %s", denial->reason, denial->rule);
 	else
 		sbx_error_why(&err, "%s: no rule allows it", denial->reason);
-	if (denial->fix)
-		sbx_error_fix(&err, "%s", denial->fix);
-	tool_tell(run->tool, &err);
+	tool_tell_lines(run->tool, &err, denial->fix ? denial->fix : "");
 }
 
 static void say_rest(const struct spawn_run *run, uint64_t n)

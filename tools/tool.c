@@ -434,3 +434,31 @@ void tool_tell(const struct tool_run *run, const struct sbx_error *err)
 	}
 	(void)fd_write_all(STDERR_FILENO, text_string(&message), message.len);
 }
+
+static void add_fix_lines(struct text *out, const char *fix)
+{
+	const char *head = "  fix: ";
+
+	while (fix[0] != '\0') {
+		size_t len = strcspn(fix, "\n");
+
+		text_add(out, head);
+		text_add_visible(out, fix, len);
+		text_add_char(out, '\n');
+		fix += len + (fix[len] == '\n');
+		head = "       ";
+	}
+}
+
+void tool_tell_lines(const struct tool_run *run, struct sbx_error *err, const char *fix)
+{
+	_cleanup_text_ struct text lines = TEXT_INIT;
+
+	if (run->json)
+		sbx_error_fix(err, "%s", fix);
+	tool_tell(run, err);
+	if (run->json)
+		return;
+	add_fix_lines(&lines, fix);
+	(void)fd_write_all(STDERR_FILENO, text_string(&lines), lines.len);
+}

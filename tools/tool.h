@@ -66,6 +66,8 @@ int tool_flush(struct tool_run *run, struct sbx_error *err);
 /* Prints @err now: an error, or with SBX_LEVEL_WARN a warning after which the tool continues. The
  * error that a verb returns is printed without this. */
 void tool_tell(const struct tool_run *run, const struct sbx_error *err);
+/* The same with a fix of several lines, which are made visible one by one. */
+void tool_tell_lines(const struct tool_run *run, struct sbx_error *err, const char *fix);
 
 /* Should progress be shown on stderr? "auto" means a terminal, without --quiet and --json. */
 bool tool_wants_progress(const struct tool_run *run);

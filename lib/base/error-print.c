@@ -28,29 +28,13 @@ static void add_line(struct text *out, const char *head, const char *body)
 	text_add_char(out, '\n');
 }
 
-/* A fix may have several lines, as the rule to add to a policy has. */
-static void add_fix(struct text *out, const char *fix)
-{
-	const char *head = "  fix: ";
-
-	while (fix[0] != '\0') {
-		size_t len = strcspn(fix, "\n");
-
-		text_add(out, head);
-		text_add_visible(out, fix, len);
-		text_add_char(out, '\n');
-		fix += len + (fix[len] == '\n');
-		head = "       ";
-	}
-}
-
 void error_add_text(struct text *out, const char *tool, const struct sbx_error *err)
 {
 	text_add(out, tool);
 	add_line(out, ": ", err->what);
 	add_line(out, "  why: ", why_of(err));
 	add_line(out, "  context: ", err->context);
-	add_fix(out, err->fix);
+	add_line(out, "  fix: ", err->fix);
 }
 
 static void add_member(struct json_writer *json, const char *name, const char *value)
