@@ -16,7 +16,8 @@ who=user
 failing='--policy /nonexistent
 --policy /etc/passwd
 --read /nonexistent
---net proxy
+--net proxy --tier-exactly reduced
+--net proxy --proxy-fd 77
 --require no-such-layer
 --tier nothing
 --id ../../etc
