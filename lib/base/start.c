@@ -56,7 +56,8 @@ static int set_and_spawn(posix_spawn_file_actions_t *actions, posix_spawnattr_t 
 	r = set_actions(actions, start);
 	if (r < 0)
 		return r;
-	return -posix_spawn(ret, start->argv[0], actions, attributes, (char *const *)start->argv,
+	return -posix_spawn(ret, start->program ? start->program : start->argv[0], actions,
+			    attributes, (char *const *)start->argv,
 			    (char *const *)start->environment);
 }
 

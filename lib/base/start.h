@@ -12,7 +12,8 @@
 #include <sys/types.h>
 
 struct start {
-	const char *const *argv;	/* ends with NULL; argv[0] is a path */
+	const char *program;		/* its path; NULL: argv[0] is one */
+	const char *const *argv;	/* ends with NULL */
 	const char *const *environment; /* ends with NULL */
 	const char *directory;		/* working directory; NULL: the caller's */
 	int stdin_fd;

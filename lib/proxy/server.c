@@ -148,9 +148,10 @@ static int make_page(struct worker_page **ret_page, int *ret_fd)
 static int start_worker(const struct proxy_server *server, uid_t uid, int socket, int page,
 			pid_t *ret)
 {
-	const char *argv[ARGUMENTS_MAX + 6] = { server->options.program, "worker", SOCKET_ARGUMENT,
+	const char *argv[ARGUMENTS_MAX + 6] = { "sbx-proxy", "worker", SOCKET_ARGUMENT,
 						PAGE_ARGUMENT };
 	const struct start start = {
+		.program = server->options.program,
 		.argv = argv,
 		.environment = server->options.environment,
 		.stdin_fd = socket,

@@ -8,7 +8,7 @@ work=/var/tmp/proxy
 
 property() { systemctl show --value -p "$1" sbx-proxy.service; }
 inside() { sbx-spawn --policy $work/policy.yaml --read $work/ask.py -- python3 $work/ask.py "$@"; }
-workers() { pgrep -f '^[^ ]*sbx-proxy worker'; }
+workers() { pgrep -f '^sbx-proxy worker'; }
 
 prepare()
 {
@@ -67,18 +67,23 @@ no_other_host_is_reached()
 
 the_worker_belongs_to_the_service_and_is_confined()
 {
-	inside origin.test:8099 600 >$work/out &
+	sbx-spawn --id vm-proxy --policy $work/policy.yaml --read $work/ask.py -- python3 $work/ask.py \
+		origin.test:8099 600 >$work/out &
 	running=$!
 	within 120 grep -q '200 OK' $work/out
 	pid=$(workers | head -1)
-	[ "$(stat -c %U "/proc/$pid")" = sbx-proxy ]
-	grep '^Seccomp:.*2' "/proc/$pid/status"
-	grep '^CapEff:.*0000000000000000' "/proc/$pid/status"
-	grep "sbx-proxy.service" "/proc/$pid/cgroup"
-	sbx-proxy status | grep "$(sbx-ctl list --json | grep -o '"id":"[^"]*"' | head -1 | cut -d'"' -f4)"
-	sbx-ctl list --json | grep '"proxy":"service"'
+	user=$(stat -c %U "/proc/$pid")
+	cp "/proc/$pid/status" "/proc/$pid/cgroup" $work
+	sbx-proxy status >$work/shown
+	sbx-ctl list --json >$work/listed
 	kill $running
 	wait $running || :
+	[ "$user" = sbx-proxy ]
+	grep '^Seccomp:.*2' $work/status
+	grep '^CapEff:.*0000000000000000' $work/status
+	grep sbx-proxy.service $work/cgroup
+	grep vm-proxy $work/shown
+	grep '"proxy":"service"' $work/listed
 }
 
 the_worker_ends_with_its_sandbox()
