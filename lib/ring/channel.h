@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * A channel: the functions of <sbx/ring.h> over one table of functions for each transport
+ *
+ * A transport moves records: parts of messages of at most record_max bytes, contiguous in memory
+ * that it owns. This file's functions make messages of them: copies, parts, time-outs, drops,
+ * counters. lib/ring/shared.c and lib/ring/socket.c are the transports.
+ *
+ *   sbx_ring_send()     reserve, copy, commit; wait while there is no room
+ *   sbx_ring_receive()  peek, copy, release; wait while there is no record
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sbx/ring.h>
+
+struct transport {
+	const char *name;
+	/*
+	 * Room for a record of @n_bytes <= record_max. 0, SBX_RING_FULL, -EPIPE, -ECONNRESET,
+	 * -EPROTO. Never waits, and publishes nothing.
+	 */
+	int (*reserve)(struct sbx_ring *ring, size_t n_bytes, void **ret);
+	/* Makes @n_bytes of the reserved ones a record with @kind (SBX_RING_RECORD_*). With
+	 * SBX_RING_MORE in @flags it may be published later. 0 or negative errno. */
+	int (*commit)(struct sbx_ring *ring, size_t n_bytes, uint32_t kind, unsigned flags);
+	/* Publishes all committed records. 0, SBX_RING_FULL (a socket takes no more now), or
+	 * negative errno. */
+	int (*flush)(struct sbx_ring *ring);
+	/*
+	 * The next record, until release. 0, SBX_RING_EMPTY, SBX_RING_CLOSED, -ECONNRESET, -EPROTO.
+	 * Never waits. Bytes in shared memory may still change.
+	 */
+	int (*peek)(struct sbx_ring *ring, const void **ret, size_t *ret_n_bytes,
+		    uint32_t *ret_kind);
+	void (*release)(struct sbx_ring *ring);
+	/* As in <sbx/ring.h>. wait() has flushed before it sleeps. */
+	int (*wait)(struct sbx_ring *ring, unsigned events, uint64_t timeout_usec);
+	int (*arm)(struct sbx_ring *ring, unsigned events);
+	int (*watch)(struct sbx_ring *ring, int pidfd);
+	bool (*is_connected)(const struct sbx_ring *ring);
+	/* Bytes committed that the other side has not read, as far as this side knows. */
+	size_t (*count_bytes)(const struct sbx_ring *ring);
+	/* Says goodbye and frees everything but struct sbx_ring's own members. */
+	void (*close)(struct sbx_ring *ring);
+};
+
+/* The common part, first in the struct of each transport. */
+struct sbx_ring {
+	const struct transport *transport;
+	struct sbx_ring_config config; /* with all defaults filled in; endpoint is owned */
+	int role;
+	char *endpoint; /* never NULL */
+	size_t record_max;
+	int fd;	       /* for poll(2); owned by the transport */
+	int violation; /* enum ring_violation; 0: none */
+	int failure;   /* -EPROTO or another errno that has ended the channel for good; 0 */
+	struct sbx_ring_statistics statistics; /* high_water and now are asked of the transport */
+
+	/* The message that sbx_ring_receive() returned, or the parts of the next one. */
+	uint8_t *message;
+	size_t message_size, n_allocated;
+	bool is_partial;
+	uint32_t last_request_id;
+	struct ring_kept *kept; /* frames that came before a response, oldest first */
+};
+
+/* Opens one side. Takes @socket (>= 0), even on failure. Fills ring->... of the common part except
+ * transport-independent defaults, which channel.c has filled in @config. */
+typedef int transport_open_fn(const struct sbx_ring_config *config, int role, int socket,
+			      struct sbx_ring **ret, struct sbx_error *err);
+transport_open_fn shared_open; /* shared.c; without a socket: named.c finds the keeper */
+transport_open_fn socket_open; /* socket.c: unix_socket and tcp */
