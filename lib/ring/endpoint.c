@@ -220,15 +220,6 @@ static uint16_t port_of(const struct address *address)
 							: address->in.sin_port);
 }
 
-static char *print_address(const struct address *address)
-{
-	char *name;
-
-	if (!address->host)
-		return strdup(address->un.sun_path);
-	return asprintf(&name, "%s:%u", address->host, port_of(address)) < 0 ? NULL : name;
-}
-
 static int make_socket(const struct sbx_ring_config *config, const struct address *address,
 		       int flags)
 {
@@ -443,8 +434,7 @@ int endpoint_listen(const struct sbx_ring_config *config, struct endpoint *ret, 
 			    : listen_at_path(config, &address, &endpoint, err);
 	if (r < 0)
 		return r;
-	*ret_name = print_address(&address);
-	if (!*ret_name)
+	if (endpoint.is_tcp && asprintf(ret_name, "%s:%u", address.host, port_of(&address)) < 0)
 		return refuse(-ENOMEM, text_of(config), NULL, NULL, err);
 	*ret = endpoint;
 	endpoint = (struct endpoint)ENDPOINT_INIT;
@@ -494,7 +484,7 @@ static int connect_within(int fd, const struct address *address, uint64_t timeou
 	return is_to_itself(fd, address) ? -ECONNREFUSED : 0;
 }
 
-int endpoint_connect(const struct sbx_ring_config *config, char **ret_name, struct sbx_error *err)
+int endpoint_connect(const struct sbx_ring_config *config, struct sbx_error *err)
 {
 	_cleanup_close_ int fd = -EBADF;
 	struct address address;
@@ -512,10 +502,7 @@ int endpoint_connect(const struct sbx_ring_config *config, char **ret_name, stru
 	if (r < 0)
 		return refuse_for(r, text_of(config), reasons_to_connect, err);
 	r = check_server(fd, config, err);
-	if (r < 0)
-		return r;
-	*ret_name = print_address(&address);
-	return *ret_name ? take_fd(&fd) : refuse(-ENOMEM, text_of(config), NULL, NULL, err);
+	return r < 0 ? r : take_fd(&fd);
 }
 
 /* ---- a given socket ---- */

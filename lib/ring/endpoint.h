@@ -32,8 +32,8 @@ struct endpoint {
 void endpoint_deinit(struct endpoint *endpoint);
 
 /*
- * The server's side: listens at config->endpoint. *@ret_name is the endpoint with the port that was
- * chosen; the caller frees it.
+ * The server's side: listens at config->endpoint. For TCP *@ret_name is the endpoint with the port
+ * that was chosen, which the caller frees; else it is not written.
  */
 int endpoint_listen(const struct sbx_ring_config *config, struct endpoint *ret, char **ret_name,
 		    struct sbx_error *err);
@@ -43,7 +43,7 @@ int endpoint_listen(const struct sbx_ring_config *config, struct endpoint *ret, 
  */
 int endpoint_accept(const struct endpoint *endpoint);
 /* The client's side: returns a connected socket, or negative errno with @err. */
-int endpoint_connect(const struct sbx_ring_config *config, char **ret_name, struct sbx_error *err);
+int endpoint_connect(const struct sbx_ring_config *config, struct sbx_error *err);
 /* Is @socket a connected unix socket of type SOCK_STREAM or SOCK_SEQPACKET? Returns its type, or
  * negative errno with @err. */
 int endpoint_check_given(int socket, struct sbx_error *err);

@@ -27,11 +27,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "ring/channel.h"
+#include "ring/deadline.h"
 #include "ring/endpoint.h"
 #include "ring/memory.h"
 #include "ring/violation.h"
@@ -232,6 +232,8 @@ static ssize_t read_some(struct socket_ring *s)
 	if ((size_t)n > room)
 		return fail(s, RING_LENGTH_OVER_LIMIT);
 	s->in.end += (size_t)n;
+	if (s->ring.statistics.high_water_bytes < queue_len(&s->in))
+		s->ring.statistics.high_water_bytes = queue_len(&s->in);
 	return n;
 }
 
@@ -434,16 +436,12 @@ static int socket_reserve(struct sbx_ring *ring, size_t n_bytes, void **ret)
 static int socket_commit(struct sbx_ring *ring, size_t n_bytes, uint32_t kind, unsigned flags)
 {
 	struct socket_ring *s = of(ring);
-	size_t len;
 	int r;
 
 	write_u32(s->out.bytes + s->out.end, (uint32_t)n_bytes);
 	s->out.end += HEADER_SIZE + n_bytes;
 	s->out.is_held = false;
 	s->n_deferred += HEADER_SIZE + n_bytes;
-	len = queue_len(&s->out);
-	if (ring->statistics.high_water_bytes < len)
-		ring->statistics.high_water_bytes = len;
 	if ((flags & SBX_RING_MORE) && s->n_deferred < BATCH_SIZE)
 		return 0;
 	r = push(s);
@@ -538,26 +536,10 @@ static uint32_t interest(const struct socket_ring *s, unsigned events)
 	       (queue_len(&s->out) > 0 ? (uint32_t)EPOLLOUT : 0);
 }
 
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
-static uint64_t deadline_of(uint64_t timeout_usec)
-{
-	uint64_t deadline;
-
-	return __builtin_add_overflow(now_usec(), timeout_usec, &deadline) ? SBX_RING_FOREVER
-									   : deadline;
-}
-
 /* Returns false at the deadline. */
 static bool sleep_until(struct socket_ring *s, uint32_t events, uint64_t deadline)
 {
-	uint64_t now = now_usec(), left = deadline > now ? deadline - now : 0;
+	uint64_t left = deadline_left(deadline);
 	struct timespec timeout = { .tv_sec = (time_t)(left / 1000000),
 				    .tv_nsec = (long)(left % 1000000 * 1000) };
 	struct pollfd fds[] = {
@@ -584,9 +566,9 @@ static int socket_wait(struct sbx_ring *ring, unsigned events, uint64_t timeout_
 		return 0;
 	if (timeout_usec == 0)
 		return SBX_RING_EMPTY;
-	deadline = deadline_of(timeout_usec);
-	spin_until = s->can_spin ? deadline_of(ring->config.spin_usec) : 0;
-	while (now_usec() < spin_until) {
+	deadline = deadline_after(timeout_usec);
+	spin_until = s->can_spin ? deadline_after(ring->config.spin_usec) : 0;
+	while (deadline_left(spin_until) > 0) {
 		shared_pause();
 		if (is_possible(s, events))
 			return 0;
@@ -616,21 +598,16 @@ static int socket_arm(struct sbx_ring *ring, unsigned events)
 static int socket_watch(struct sbx_ring *ring, int pidfd)
 {
 	struct socket_ring *s = of(ring);
-	int r, own = fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
+	_cleanup_close_ int own = fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
+	int r = own < 0 ? -errno : 0;
 
-	if (own < 0)
-		return -errno;
-	r = set_events(s, EPOLL_CTL_ADD, own, EPOLLIN);
-	if (r < 0) {
-		(void)close(own);
-		return r;
-	}
-	/* Closing does not remove it from the epoll while the caller has the file description. */
-	if (s->pidfd >= 0)
-		(void)set_events(s, EPOLL_CTL_DEL, s->pidfd, 0);
-	close_fd(&s->pidfd);
-	s->pidfd = own;
-	return 0;
+	if (r == 0 && s->pidfd >= 0)
+		r = -EBUSY;
+	if (r == 0)
+		r = set_events(s, EPOLL_CTL_ADD, own, EPOLLIN);
+	if (r == 0)
+		s->pidfd = take_fd(&own);
+	return r;
 }
 
 static bool socket_is_connected(const struct sbx_ring *ring)
@@ -652,7 +629,7 @@ static void linger(struct socket_ring *s)
 {
 	uint64_t timeout = s->ring.config.timeout_usec, deadline;
 
-	deadline = deadline_of(timeout < LINGER_USEC_MAX ? timeout : LINGER_USEC_MAX);
+	deadline = deadline_after(timeout < LINGER_USEC_MAX ? timeout : LINGER_USEC_MAX);
 	while (push(s) == SBX_RING_FULL && !has_exited(s))
 		if (!sleep_until(s, EPOLLOUT, deadline))
 			return;
@@ -728,7 +705,6 @@ static int open_given(struct socket_ring *s, int socket, struct sbx_error *err)
 	if (type < 0)
 		return type;
 	s->is_packet = type == SOCK_SEQPACKET;
-	s->ring.endpoint = strdup("");
 	return 0;
 }
 
@@ -739,7 +715,7 @@ static int open_endpoint(struct socket_ring *s, struct sbx_error *err)
 	s->is_packet = config->is_datagram;
 	if (s->ring.role == SBX_RING_SERVER)
 		return endpoint_listen(config, &s->endpoint, &s->ring.endpoint, err);
-	s->socket = endpoint_connect(config, &s->ring.endpoint, err);
+	s->socket = endpoint_connect(config, err);
 	s->awaits_welcome = config->transport == SBX_RING_TCP;
 	return s->socket < 0 ? s->socket : 0;
 }
@@ -761,7 +737,6 @@ static void free_unopened(struct socket_ring **owner)
 		return;
 	socket_ring_deinit(s);
 	free(s->ring.endpoint);
-	free_ptr(&s->ring.config.endpoint);
 	free(s);
 }
 
@@ -792,13 +767,12 @@ int socket_open(const struct sbx_ring_config *config, int role, int socket, stru
 		.pidfd = -EBADF,
 		.can_spin = has_processors(),
 	};
-	s->ring.config.endpoint = config->endpoint ? strdup(config->endpoint) : NULL;
 	r = socket >= 0 ? open_given(s, socket, err) : open_endpoint(s, err);
 	if (r < 0)
 		return r;
 	r = make_pollable(s);
-	if (r < 0 || !s->ring.endpoint || (config->endpoint && !s->ring.config.endpoint))
-		return refuse(r < 0 ? r : -ENOMEM, err);
+	if (r < 0)
+		return refuse(r, err);
 	*ret = &take_ptr(s)->ring;
 	return 0;
 }
