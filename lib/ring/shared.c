@@ -580,11 +580,10 @@ static void shared_free_ptr(struct shared **owner)
 	*owner = NULL;
 }
 
+/* Of the host: the two sides may be pinned to one each. */
 static bool has_several_processors(void)
 {
-	cpu_set_t allowed;
-
-	return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && CPU_COUNT(&allowed) > 1;
+	return sysconf(_SC_NPROCESSORS_ONLN) > 1;
 }
 
 static struct shared *shared_new(const struct sbx_ring_config *config, int role, int socket)
