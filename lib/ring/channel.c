@@ -154,7 +154,7 @@ int sbx_ring_reconnect(struct sbx_ring **ring, struct sbx_error *err)
 	sbx_ring_close(*ring);
 	*ring = NULL;
 	r = sbx_ring_open(&config, role, -EBADF, ring, err);
-	if (r == 0)
+	if (*ring)
 		(*ring)->statistics = statistics;
 	return r;
 }

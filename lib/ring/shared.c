@@ -148,7 +148,7 @@ static void wake_by_futex(struct shared *shared)
 	uint8_t *word = shared->region.own + SBX_RING_DOORBELL_OFFSET;
 
 	(void)__atomic_fetch_add((uint32_t *)(void *)word, 1, __ATOMIC_SEQ_CST);
-	/* All waiters: the client may let several threads wait, and hide one behind another. */
+	/* Wakes all waiters: with FUTEX_REQUEUE the client could put a thread of its own first. */
 	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
