@@ -108,15 +108,22 @@ static void publish_counters(struct shared *shared)
 				 counters[i]);
 }
 
+static void shared_refuse(struct sbx_ring *ring)
+{
+	struct shared *shared = shared_of(ring);
+
+	publish_counters(shared);
+	shared_store_u32(shared->region.own + SBX_RING_STATE_OFFSET, SBX_RING_STATE_CLOSED);
+	(void)shutdown(shared->socket, SHUT_RDWR);
+}
+
 /* The channel has no state that could be repaired: the other side is told, and nothing more is
  * read. */
 static int violated(struct shared *shared, int violation)
 {
 	shared->ring.violation = violation;
 	shared->ring.failure = -EPROTO;
-	publish_counters(shared);
-	shared_store_u32(shared->region.own + SBX_RING_STATE_OFFSET, SBX_RING_STATE_CLOSED);
-	(void)shutdown(shared->socket, SHUT_RDWR);
+	shared_refuse(&shared->ring);
 	return -EPROTO;
 }
 
@@ -148,7 +155,7 @@ static void wake_by_futex(struct shared *shared)
 	uint8_t *word = shared->region.own + SBX_RING_DOORBELL_OFFSET;
 
 	(void)__atomic_fetch_add((uint32_t *)(void *)word, 1, __ATOMIC_SEQ_CST);
-	/* All waiters: the client may let several threads wait, and hide one behind another. */
+	/* Wakes all waiters: with FUTEX_REQUEUE the client could put a thread of its own first. */
 	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
@@ -363,6 +370,7 @@ static bool spin(struct shared *shared, unsigned events, uint64_t deadline)
 
 static void say_sleeping(struct shared *shared, unsigned events, uint32_t how)
 {
+	bool tells_head = shared->consumer.published != shared->consumer.head;
 	uint32_t sleeping = how;
 
 	if (events & SBX_RING_READABLE)
@@ -370,11 +378,13 @@ static void say_sleeping(struct shared *shared, unsigned events, uint32_t how)
 	if (events & SBX_RING_WRITABLE)
 		sleeping |= SBX_RING_SLEEPING_ROOM;
 	/* The other side may need the room while this one sleeps. */
-	if (shared->consumer.published != shared->consumer.head)
+	if (tells_head)
 		flow_publish_head(&shared->consumer);
 	shared_store_u32(shared->region.own + SBX_RING_SLEEPING_OFFSET, sleeping);
 	shared_fence();
-	wake_if_asleep(shared, SBX_RING_SLEEPING_ROOM);
+	/* Only for news: two sides that wait for room would wake each other without an end. */
+	if (tells_head)
+		wake_if_asleep(shared, SBX_RING_SLEEPING_ROOM);
 }
 
 static void say_awake(struct shared *shared)
@@ -567,6 +577,7 @@ static const struct transport shared_transport = {
 	.is_connected = shared_is_connected,
 	.count_bytes = shared_count_bytes,
 	.count_high_water = shared_count_high_water,
+	.refuse = shared_refuse,
 	.close = shared_close,
 };
 
