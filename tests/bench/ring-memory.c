@@ -85,7 +85,7 @@ int ring_memory_near(struct pair_run *run, struct sbx_error *err)
 			memcpy(copy, run->shared + REGION_OFFSET + at, n_bytes);
 			bench_keep(copy);
 		}
-		if (i >= PAIR_WARM_UP_BLOCKS)
+		if (i >= pair_warm_up_of(run->contender))
 			pair_add_time(run, (double)(pair_now_ns() - start) * (double)n_bytes /
 						   (double)REGION_SIZE);
 		__atomic_store_n(turn, 2 * i + 2, __ATOMIC_RELEASE);

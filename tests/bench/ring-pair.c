@@ -112,7 +112,7 @@ void pair_clock_start(struct pair_clock *clock, struct pair_run *run)
 		.times = run->times,
 		.block = run->contender->block,
 		.left = run->contender->block,
-		.n_warm_up = PAIR_WARM_UP_BLOCKS,
+		.n_warm_up = pair_warm_up_of(run->contender),
 		.start = pair_now_ns(),
 	};
 }
@@ -247,7 +247,8 @@ int pair_measure(struct pair *pair, const struct contender *contender, bool quic
 		.cpus = { pair->cpus[PAIR_NEAR], pair->cpus[PAIR_FAR] },
 		.socket = -EBADF,
 		.shared = memory->shared,
-		.n_operations = (uint64_t)contender->block * (n_blocks + PAIR_WARM_UP_BLOCKS),
+		.n_operations =
+			(uint64_t)contender->block * (n_blocks + pair_warm_up_of(contender)),
 		.times = &memory->times,
 		.n_ready = &memory->n_ready,
 	};

@@ -53,6 +53,7 @@ struct contender {
 	pair_fn *far;		  /* NULL: the near process is alone */
 	size_t n_bytes;		  /* payload of a message */
 	uint32_t block, n_blocks; /* operations in a block; blocks */
+	uint32_t n_warm_up;	  /* blocks before them; 0: PAIR_WARM_UP_BLOCKS */
 	int transport, mode;	  /* of <sbx/ring.h> */
 	bool is_datagram;
 	uint64_t spin_usec;
@@ -88,8 +89,13 @@ int pair_measure(struct pair *pair, const struct contender *contender, bool quic
 /* Waits until the other process has called it, too. */
 void pair_meet(struct pair_run *run);
 
-/* Two unmeasured blocks come first: page faults, cold caches and branch predictors. */
+/* Unmeasured blocks come first: page faults, cold caches and branch predictors. */
 #define PAIR_WARM_UP_BLOCKS 2
+
+static inline uint32_t pair_warm_up_of(const struct contender *contender)
+{
+	return contender->n_warm_up > 0 ? contender->n_warm_up : PAIR_WARM_UP_BLOCKS;
+}
 
 static inline uint64_t pair_now_ns(void)
 {
