@@ -22,7 +22,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -34,6 +33,7 @@
 #include "ring/deadline.h"
 #include "ring/endpoint.h"
 #include "ring/memory.h"
+#include "ring/spin.h"
 #include "ring/violation.h"
 
 #define HEADER_SIZE 4
@@ -63,7 +63,8 @@ struct socket_ring {
 	struct endpoint endpoint; /* listens until there is a client */
 	int socket;		  /* -EBADF: not connected yet */
 	int pidfd;		  /* of sbx_ring_watch(), or -EBADF */
-	bool is_packet, can_spin;
+	struct spin spin;
+	bool is_packet;
 	bool awaits_welcome;
 
 	struct queue in;
@@ -557,22 +558,32 @@ static bool sleep_until(struct socket_ring *s, uint32_t events, uint64_t deadlin
 	return true;
 }
 
+static bool spin(struct socket_ring *s, unsigned events, uint64_t deadline)
+{
+	uint64_t usec = spin_begin(&s->spin), end = usec > 0 ? deadline_sooner(deadline, usec) : 0;
+	bool is_found = false;
+
+	while (!is_found && deadline_left(end) > 0) {
+		shared_pause();
+		is_found = is_possible(s, events);
+	}
+	if (usec > 0)
+		spin_end(&s->spin, is_found);
+	return is_found;
+}
+
 static int socket_wait(struct sbx_ring *ring, unsigned events, uint64_t timeout_usec)
 {
 	struct socket_ring *s = of(ring);
-	uint64_t deadline, spin_until;
+	uint64_t deadline;
 
 	if (is_possible(s, events))
 		return 0;
 	if (timeout_usec == 0)
 		return SBX_RING_EMPTY;
 	deadline = deadline_after(timeout_usec);
-	spin_until = s->can_spin ? deadline_after(ring->config.spin_usec) : 0;
-	while (deadline_left(spin_until) > 0) {
-		shared_pause();
-		if (is_possible(s, events))
-			return 0;
-	}
+	if (spin(s, events, deadline))
+		return 0;
 	while (sleep_until(s, interest(s, events), deadline))
 		if (is_possible(s, events))
 			return 0;
@@ -684,14 +695,6 @@ static void socket_close(struct sbx_ring *ring)
 static const struct transport unix_transport = TRANSPORT("unix_socket");
 static const struct transport tcp_transport = TRANSPORT("tcp");
 
-/* On one processor the peer does not run while we spin. */
-static bool has_processors(void)
-{
-	cpu_set_t allowed;
-
-	return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && CPU_COUNT(&allowed) > 1;
-}
-
 static int open_given(struct socket_ring *s, int socket, struct sbx_error *err)
 {
 	int type;
@@ -765,7 +768,7 @@ int socket_open(const struct sbx_ring_config *config, int role, int socket, stru
 		.endpoint = ENDPOINT_INIT,
 		.socket = -EBADF,
 		.pidfd = -EBADF,
-		.can_spin = has_processors(),
+		.spin = spin_new(config->spin_usec),
 	};
 	r = socket >= 0 ? open_given(s, socket, err) : open_endpoint(s, err);
 	if (r < 0)
