@@ -3,9 +3,9 @@
 /*
  * A client of a channel that writes lies into its file
  *
- * Each row of the tables is one lie. The server must name it, end the channel with -EPROTO for every
- * later call, and tell the client by its socket. The same lengths and positions first run against a
- * reader that believes them: it reads past its memory and dies.
+ * Each row of the tables is one lie. The server must name it, end the channel with -EPROTO for
+ * every later call, and tell the client by its socket. The same lengths and positions first run
+ * against a reader that believes them: it reads past its memory and dies.
  */
 #include "test.h"
 
@@ -142,8 +142,11 @@ static int use_by_waiting(struct raw *raw)
 {
 	const void *bytes;
 	size_t n_bytes;
+	int r;
 
-	return sbx_ring_receive(raw->server, &bytes, &n_bytes, SBX_RING_FOREVER);
+	while ((r = sbx_ring_receive(raw->server, &bytes, &n_bytes, SBX_RING_FOREVER)) == 0)
+		;
+	return r;
 }
 
 static int use_by_peeking(struct raw *raw)
@@ -413,22 +416,22 @@ static void every_lie_about_what_was_read_is_named(void)
 	}
 }
 
+/* Committed but not published: the client cannot have read it. BPF's ring buffer once believed the
+ * reader's position there, and wrote over records in use (Linux commit cfa1a2329a69). */
 static void an_unpublished_record_cannot_be_read_away(void)
 {
+	static const char bytes[904];
+	const uint64_t tail = UINT64_C(71) * 912;
 	_cleanup_raw_ struct raw raw = RAW_INIT;
-	static const char bytes[1000];
 	void *room;
 
 	expect(raw_open(&raw, SBX_RING_STREAM, TOTAL_BYTES));
-	expect_eq(sbx_ring_send(raw.server, bytes, sizeof(bytes), SBX_RING_MORE, 0), 0);
-	/* Committed but not published: the client cannot have read it (BPF's ring buffer once
-	 * believed that, commit cfa1a2329a69). */
-	raw_put(&raw, SBX_RING_HEAD_OFFSET, 1008);
-	expect_eq(sbx_ring_send(raw.server, bytes, sizeof(bytes), SBX_RING_MORE, 0), 0);
-	while (sbx_ring_reserve(raw.server, bytes ? sizeof(bytes) : 0, &room) == 0 &&
-	       sbx_ring_commit(raw.server, sizeof(bytes), SBX_RING_MORE) == 0)
-		;
-	expect_str(sbx_ring_violation(raw.server), NULL);
+	for (int i = 0; i < 71; i++)
+		expect_eq(sbx_ring_send(raw.server, bytes, sizeof(bytes), SBX_RING_MORE, 0), 0);
+	expect(raw_get(raw.other, SBX_RING_TAIL_OFFSET) < tail);
+	raw_put(&raw, SBX_RING_HEAD_OFFSET, tail);
+	expect_eq(sbx_ring_reserve(raw.server, 4000, &room), -EPROTO);
+	expect_ended(&raw, "a head beyond the published tail", "head_beyond_tail");
 }
 
 /* ---- messages without an end ---- */
@@ -526,79 +529,6 @@ static int send_for_a_moment(struct raw *raw)
 	static const char bytes[4000];
 
 	return sbx_ring_send(raw->server, bytes, sizeof(bytes), 0, 50000);
-}
-
-static int try_to_send(struct raw *raw)
-{
-	static const char bytes[4000];
-
-	return sbx_ring_send(raw->server, bytes, sizeof(bytes), 0, 0);
-}
-
-/* Parts that are aborted, without an end: as fast as the server reads them. */
-static void abort_for_ever(struct raw *raw, uint64_t n)
-{
-	uint64_t n_used = raw->tail - raw_get(raw->other, SBX_RING_HEAD_OFFSET);
-
-	if (n_used + raw->record_max + 64 > raw->capacity)
-		return;
-	raw_record(raw, raw->record_max, SBX_RING_RECORD_BEGIN);
-	raw_record(raw, 0, SBX_RING_RECORD_ABORT);
-	raw_publish(raw);
-}
-
-static void abort_cells_for_ever(struct raw *raw, uint64_t n)
-{
-	uint64_t n_used = raw->tail - raw_get(raw->other, SBX_RING_HEAD_OFFSET);
-
-	if (n_used + raw->record_max + 256 > raw->capacity)
-		return;
-	raw_cell(raw, raw->record_max, SBX_RING_RECORD_BEGIN);
-	raw_cell(raw, 0, SBX_RING_RECORD_ABORT);
-}
-
-static void a_client_that_aborts_for_ever_does_not_keep_a_call(void)
-{
-	_cleanup_raw_ struct raw stream = RAW_INIT, cells = RAW_INIT;
-
-	expect(raw_open(&stream, SBX_RING_STREAM, TOTAL_BYTES));
-	expect_eq(call_against(&stream, abort_for_ever, try_to_receive), SBX_RING_EMPTY);
-	expect_eq(call_against(&stream, abort_for_ever, receive_for_a_moment), SBX_RING_EMPTY);
-	expect(raw_open(&cells, SBX_RING_CALL, TOTAL_BYTES));
-	expect_eq(call_against(&cells, abort_cells_for_ever, try_to_receive), SBX_RING_EMPTY);
-	expect_eq(call_against(&cells, abort_cells_for_ever, receive_for_a_moment), SBX_RING_EMPTY);
-}
-
-/* There is a record whenever the server asks whether to sleep, and none when it reads. */
-static void move_the_tail(struct raw *raw, uint64_t n)
-{
-	raw_put(raw, SBX_RING_TAIL_OFFSET, n % 2 ? UINT64_C(1) << 40 : 0);
-}
-
-static void move_the_state(struct raw *raw, uint64_t n)
-{
-	raw_put_u32(raw, SBX_RING_STATE_OFFSET,
-		    n % 2 ? SBX_RING_STATE_CLOSED : SBX_RING_STATE_OPEN);
-}
-
-static bool is_end(int r)
-{
-	return r == SBX_RING_EMPTY || r == SBX_RING_CLOSED || r == SBX_RING_FULL || r == -EPROTO ||
-	       r == -EPIPE;
-}
-
-static void a_word_that_changes_does_not_keep_a_call_past_its_time_out(void)
-{
-	_cleanup_raw_ struct raw tail = RAW_INIT, state = RAW_INIT, sent = RAW_INIT;
-
-	expect(raw_open(&tail, SBX_RING_STREAM, TOTAL_BYTES));
-	expect(is_end(call_against(&tail, move_the_tail, receive_for_a_moment)));
-	expect(raw_open(&state, SBX_RING_STREAM, TOTAL_BYTES));
-	expect(is_end(call_against(&state, move_the_state, receive_for_a_moment)));
-	expect(raw_open(&sent, SBX_RING_STREAM, TOTAL_BYTES));
-	expect_eq(use_by_sending(&sent), SBX_RING_FULL);
-	expect(is_end(call_against(&sent, move_the_state, try_to_send)));
-	expect(is_end(call_against(&sent, move_the_state, send_for_a_moment)));
 }
 
 static void ring_the_doorbell(struct raw *raw, uint64_t n)
@@ -804,8 +734,6 @@ static const struct test tests[] = {
 	TEST(an_unpublished_record_cannot_be_read_away),
 	TEST(a_message_of_endless_parts_is_ended),
 	TEST(a_message_over_the_limit_in_one_record_is_refused),
-	TEST(a_client_that_aborts_for_ever_does_not_keep_a_call),
-	TEST(a_word_that_changes_does_not_keep_a_call_past_its_time_out),
 	TEST(a_flood_of_doorbells_wakes_the_server_a_bounded_number_of_times),
 	TEST(two_sides_that_wait_for_room_do_not_wake_each_other),
 	TEST(a_frame_without_a_request_id_is_named),
