@@ -367,6 +367,13 @@ static int send_parts(struct sbx_ring *ring, struct pieces pieces, unsigned flag
 	return 0;
 }
 
+static int count_sent(struct sbx_ring *ring, size_t n_bytes)
+{
+	ring->statistics.messages_sent++;
+	ring->statistics.bytes_sent += n_bytes;
+	return 0;
+}
+
 static int count_unsent(struct sbx_ring *ring, int r)
 {
 	if (r == 0)
@@ -387,17 +394,14 @@ static int send_pieces(struct sbx_ring *ring, const struct pieces *pieces, unsig
 			? -EMSGSIZE
 			: send_parts(ring, *pieces, flags, &patience);
 
-	if (r != 0)
-		return count_unsent(ring, r);
-	ring->statistics.messages_sent++;
-	ring->statistics.bytes_sent += n_bytes;
-	return 0;
+	return r == 0 ? count_sent(ring, n_bytes) : count_unsent(ring, r);
 }
 
 int sbx_ring_send(struct sbx_ring *ring, const void *bytes, size_t n_bytes, unsigned flags,
 		  uint64_t timeout_usec)
 {
 	void *at;
+	int r;
 
 	ring->has_reserved = false;
 	/* One record for which there is room: nearly every message. */
@@ -407,9 +411,8 @@ int sbx_ring_send(struct sbx_ring *ring, const void *bytes, size_t n_bytes, unsi
 			     1)) {
 		if (n_bytes > 0)
 			memcpy(at, bytes, n_bytes);
-		ring->statistics.messages_sent++;
-		ring->statistics.bytes_sent += n_bytes;
-		return ring->transport->commit(ring, n_bytes, WHOLE, flags);
+		r = ring->transport->commit(ring, n_bytes, WHOLE, flags);
+		return r == 0 ? count_sent(ring, n_bytes) : count_unsent(ring, r);
 	}
 
 	const struct pieces pieces = { .second = bytes, .n_second = n_bytes };
@@ -443,11 +446,7 @@ int sbx_ring_commit(struct sbx_ring *ring, size_t n_bytes, unsigned flags)
 		return -EINVAL;
 	ring->has_reserved = false;
 	r = ring->transport->commit(ring, n_bytes, WHOLE, flags);
-	if (r < 0)
-		return r;
-	ring->statistics.messages_sent++;
-	ring->statistics.bytes_sent += n_bytes;
-	return 0;
+	return r == 0 ? count_sent(ring, n_bytes) : count_unsent(ring, r);
 }
 
 size_t sbx_ring_reserve_max(const struct sbx_ring *ring)

@@ -176,13 +176,15 @@ static inline void wake_if_asleep(struct shared *shared, uint32_t events)
 
 /* ---- sending ---- */
 
-static int why_no_room(struct shared *shared)
+/* Is there still a reader? It may close as soon as it has read, so this is asked before a record is
+ * published, not after. */
+static int look_before_publish(struct shared *shared)
 {
 	int r = other_state(shared);
 
-	if (r != 0)
-		return r == SBX_RING_CLOSED ? -EPIPE : r;
-	return shared->is_dead ? -ECONNRESET : SBX_RING_FULL;
+	if (__builtin_expect(r == 0 && !shared->is_dead, 1))
+		return 0;
+	return r == SBX_RING_CLOSED ? -EPIPE : r < 0 ? r : -ECONNRESET;
 }
 
 static int shared_reserve(struct sbx_ring *ring, size_t n_bytes, void **ret)
@@ -196,11 +198,15 @@ static int shared_reserve(struct sbx_ring *ring, size_t n_bytes, void **ret)
 		*ret = at;
 		return 0;
 	}
-	return r < 0 ? violated(shared, -r) : why_no_room(shared);
+	if (r < 0)
+		return violated(shared, -r);
+	r = look_before_publish(shared);
+	return r < 0 ? r : SBX_RING_FULL;
 }
 
-static void count_publish(struct shared *shared)
+static void look_after_publish(struct shared *shared)
 {
+	wake_if_asleep(shared, SBX_RING_SLEEPING_DATA);
 	if (++shared->n_publishes % PUBLISHES_PER_COUNTERS == 0)
 		publish_counters(shared);
 }
@@ -208,13 +214,28 @@ static void count_publish(struct shared *shared)
 static int shared_flush(struct sbx_ring *ring)
 {
 	struct shared *shared = shared_of(ring);
+	int r;
 
 	/* A record in cells was published by its commit. */
-	if (shared->region.is_call || !stream_publish(&shared->producer))
+	if (shared->region.is_call || shared->producer.published == shared->producer.tail)
 		return 0;
+	r = look_before_publish(shared);
+	if (r < 0)
+		return r;
+	stream_publish(&shared->producer);
 	shared_fence();
-	wake_if_asleep(shared, SBX_RING_SLEEPING_DATA);
-	count_publish(shared);
+	look_after_publish(shared);
+	return 0;
+}
+
+static int commit_cells(struct shared *shared, size_t n_bytes, uint32_t kind)
+{
+	int r = look_before_publish(shared);
+
+	if (r < 0)
+		return r;
+	cells_commit(&shared->producer, n_bytes, kind);
+	look_after_publish(shared);
 	return 0;
 }
 
@@ -222,12 +243,8 @@ static int shared_commit(struct sbx_ring *ring, size_t n_bytes, uint32_t kind, u
 {
 	struct shared *shared = shared_of(ring);
 
-	if (shared->region.is_call) {
-		cells_commit(&shared->producer, n_bytes, kind);
-		wake_if_asleep(shared, SBX_RING_SLEEPING_DATA);
-		count_publish(shared);
-		return 0;
-	}
+	if (shared->region.is_call)
+		return commit_cells(shared, n_bytes, kind);
 	stream_commit(&shared->producer, n_bytes, kind);
 	if ((flags & SBX_RING_MORE) &&
 	    shared->producer.tail - shared->producer.published < PUBLISH_BYTES)
