@@ -363,6 +363,7 @@ static bool spin(struct shared *shared, unsigned events, uint64_t deadline)
 
 static void say_sleeping(struct shared *shared, unsigned events, uint32_t how)
 {
+	bool tells_head = shared->consumer.published != shared->consumer.head;
 	uint32_t sleeping = how;
 
 	if (events & SBX_RING_READABLE)
@@ -370,11 +371,13 @@ static void say_sleeping(struct shared *shared, unsigned events, uint32_t how)
 	if (events & SBX_RING_WRITABLE)
 		sleeping |= SBX_RING_SLEEPING_ROOM;
 	/* The other side may need the room while this one sleeps. */
-	if (shared->consumer.published != shared->consumer.head)
+	if (tells_head)
 		flow_publish_head(&shared->consumer);
 	shared_store_u32(shared->region.own + SBX_RING_SLEEPING_OFFSET, sleeping);
 	shared_fence();
-	wake_if_asleep(shared, SBX_RING_SLEEPING_ROOM);
+	/* Only for news: two sides that wait for room would wake each other without an end. */
+	if (tells_head)
+		wake_if_asleep(shared, SBX_RING_SLEEPING_ROOM);
 }
 
 static void say_awake(struct shared *shared)
