@@ -53,7 +53,9 @@ _Static_assert(offsetof(struct control, reserved) == SBX_RING_RESERVED_OFFSET, "
 
 static uint32_t record_max_of(size_t capacity)
 {
-	return (uint32_t)(capacity / 4 - SBX_RING_CELL_PAYLOAD_OFFSET);
+	size_t n_bytes = capacity / 4 - SBX_RING_CELL_PAYLOAD_OFFSET;
+
+	return (uint32_t)(n_bytes < SBX_RING_MESSAGE_MAX ? n_bytes : SBX_RING_MESSAGE_MAX);
 }
 
 static size_t file_size_of(size_t capacity)
