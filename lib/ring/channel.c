@@ -254,12 +254,14 @@ static int wait_patiently(struct sbx_ring *ring, unsigned events, struct patienc
 {
 	uint64_t left = patience->timeout_usec;
 
-	if (left != 0 && left != SBX_RING_FOREVER) {
-		if (patience->deadline == 0)
-			patience->deadline = deadline_after(left);
-		left = deadline_left(patience->deadline);
+	if (patience->deadline == 0) {
+		patience->deadline = deadline_after(left);
+		return ring->transport->wait(ring, events, left);
 	}
-	return ring->transport->wait(ring, events, left);
+	left = deadline_left(patience->deadline);
+	/* A transport is ready at once, at any time, while the other side changes a word to and
+	 * fro. */
+	return left == 0 ? SBX_RING_EMPTY : ring->transport->wait(ring, events, left);
 }
 
 /* An aborted message is ended before the next one begins. */
