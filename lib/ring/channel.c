@@ -518,7 +518,8 @@ static int take_part(struct sbx_ring *ring, const void *bytes, size_t n_bytes, u
 	return kind & SBX_RING_RECORD_END ? 0 : SBX_RING_EMPTY;
 }
 
-/* Takes records until a message is complete or none is left. */
+/* Takes records until a message is complete, was aborted, or none is left. The other side could add
+ * aborted messages for ever: only the waiting loop, which has a deadline, goes on after one. */
 static int take_message(struct sbx_ring *ring)
 {
 	const void *bytes;
@@ -531,7 +532,7 @@ static int take_message(struct sbx_ring *ring)
 		if (r != 0)
 			return r;
 		r = take_part(ring, bytes, n_bytes, kind);
-	} while (r == SBX_RING_EMPTY);
+	} while (r == SBX_RING_EMPTY && ring->is_partial);
 	return r;
 }
 
