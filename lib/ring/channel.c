@@ -462,6 +462,8 @@ static int violated(struct sbx_ring *ring, enum ring_violation violation)
 {
 	ring->violation = violation;
 	ring->failure = -EPROTO;
+	if (ring->transport->refuse)
+		ring->transport->refuse(ring);
 	return -EPROTO;
 }
 

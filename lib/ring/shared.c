@@ -108,15 +108,22 @@ static void publish_counters(struct shared *shared)
 				 counters[i]);
 }
 
+static void shared_refuse(struct sbx_ring *ring)
+{
+	struct shared *shared = shared_of(ring);
+
+	publish_counters(shared);
+	shared_store_u32(shared->region.own + SBX_RING_STATE_OFFSET, SBX_RING_STATE_CLOSED);
+	(void)shutdown(shared->socket, SHUT_RDWR);
+}
+
 /* The channel has no state that could be repaired: the other side is told, and nothing more is
  * read. */
 static int violated(struct shared *shared, int violation)
 {
 	shared->ring.violation = violation;
 	shared->ring.failure = -EPROTO;
-	publish_counters(shared);
-	shared_store_u32(shared->region.own + SBX_RING_STATE_OFFSET, SBX_RING_STATE_CLOSED);
-	(void)shutdown(shared->socket, SHUT_RDWR);
+	shared_refuse(&shared->ring);
 	return -EPROTO;
 }
 
@@ -570,6 +577,7 @@ static const struct transport shared_transport = {
 	.is_connected = shared_is_connected,
 	.count_bytes = shared_count_bytes,
 	.count_high_water = shared_count_high_water,
+	.refuse = shared_refuse,
 	.close = shared_close,
 };
 
