@@ -660,6 +660,9 @@ static int keep(struct sbx_ring *ring)
 		n_kept++;
 		n_bytes += (*at)->n_bytes;
 	}
+	/* The other side decides how many come: a frame over the limit is lost, and said to be. */
+	if (n_kept >= KEPT_MAX || (n_kept > 0 && n_bytes + ring->message_size > KEPT_BYTES_MAX))
+		return -ENOBUFS;
 	kept = malloc(sizeof(*kept) + ring->message_size);
 	if (!kept)
 		return -ENOMEM;
@@ -667,7 +670,7 @@ static int keep(struct sbx_ring *ring)
 	kept->n_bytes = ring->message_size;
 	memcpy(kept->bytes, ring->message, ring->message_size);
 	*at = kept;
-	return n_kept >= KEPT_MAX || n_bytes >= KEPT_BYTES_MAX ? -ENOBUFS : 0;
+	return 0;
 }
 
 static uint32_t read_request_id(const uint8_t *bytes)
