@@ -29,6 +29,9 @@
 #define TIMEOUT_USEC_DEFAULT UINT64_C(5000000)
 #define SPIN_USEC_DEFAULT 20
 
+/* Aborted messages that one attempt to receive passes over. */
+#define ABORTED_MAX 16
+
 /* ---- opening and closing ---- */
 
 static transport_open_fn *const openers[] = {
@@ -520,13 +523,14 @@ static int take_part(struct sbx_ring *ring, const void *bytes, size_t n_bytes, u
 	return kind & SBX_RING_RECORD_END ? 0 : SBX_RING_EMPTY;
 }
 
-/* Takes records until a message is complete, was aborted, or none is left. The other side could add
- * aborted messages for ever: only the waiting loop, which has a deadline, goes on after one. */
+/* Takes records until a message is complete or none is left. The other side could add aborted
+ * messages for ever: after some of them only the waiting loop, which has a deadline, goes on. */
 static int take_message(struct sbx_ring *ring)
 {
 	const void *bytes;
 	size_t n_bytes;
 	uint32_t kind;
+	unsigned n_aborted = 0;
 	int r;
 
 	do {
@@ -534,7 +538,8 @@ static int take_message(struct sbx_ring *ring)
 		if (r != 0)
 			return r;
 		r = take_part(ring, bytes, n_bytes, kind);
-	} while (r == SBX_RING_EMPTY && ring->is_partial);
+		n_aborted += kind == SBX_RING_RECORD_ABORT;
+	} while (r == SBX_RING_EMPTY && n_aborted < ABORTED_MAX);
 	return r;
 }
 
