@@ -17,12 +17,12 @@
 #include "base/json.h"
 #include "ring/members.h"
 
-#define PATH_BYTES 4095 /* PATH_MAX without the NUL */
-#define HOST_BYTES 259	/* a DNS name of 253 bytes, ':' and a port */
-#define MODULE_LEAST 32 /* {"module":"","error":0,"body":0} */
-#define MODULE_STATE                                                                               \
-	1048576 /* of lifecycle and status; services may send as much as a frame has               \
-		 */
+/* A path is PATH_MAX without its NUL; a host is a DNS name of 253 bytes, ':' and a port. The least
+ * module message is {"module":"","error":0,"body":0}; only services send as much as a frame has. */
+#define PATH_BYTES 4095
+#define HOST_BYTES 259
+#define MODULE_LEAST 32
+#define MODULE_MOST 1048576
 
 /* clang-format off */
 #define ROW(sender, id, payload, min, max, meaning, name) \
@@ -39,19 +39,19 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
 	ROW(SUPERVISOR, NEEDED, EMPTY, 0, 0, "refuses the request with this id", DENY),
 	ROW(SUPERVISOR, ZERO, TEXT, 0, SBX_FRAME_PAYLOAD_MAX, "code to run", CODE),
 
-	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, MODULE_STATE, "loads the module; body: its path", LOAD_MODULE),
-	ROW(WORKER, NEEDED, MODULE, MODULE_LEAST, MODULE_STATE, "the module is loaded", MODULE_LOADED),
-	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, MODULE_STATE, "starts the module", START_MODULE),
-	ROW(WORKER, NEEDED, MODULE, MODULE_LEAST, MODULE_STATE, "the module is started", MODULE_STARTED),
-	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, MODULE_STATE, "stops the module", STOP_MODULE),
-	ROW(WORKER, NEEDED, MODULE, MODULE_LEAST, MODULE_STATE, "the module is stopped", MODULE_STOPPED),
+	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, MODULE_MOST, "loads the module; body: its path", LOAD_MODULE),
+	ROW(WORKER, NEEDED, MODULE, MODULE_LEAST, MODULE_MOST, "the module is loaded", MODULE_LOADED),
+	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, MODULE_MOST, "starts the module", START_MODULE),
+	ROW(WORKER, NEEDED, MODULE, MODULE_LEAST, MODULE_MOST, "the module is started", MODULE_STARTED),
+	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, MODULE_MOST, "stops the module", STOP_MODULE),
+	ROW(WORKER, NEEDED, MODULE, MODULE_LEAST, MODULE_MOST, "the module is stopped", MODULE_STOPPED),
 	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, SBX_FRAME_PAYLOAD_MAX, "calls a service of the module", CALL_SERVICE),
 	ROW(WORKER, NEEDED, MODULE, MODULE_LEAST, SBX_FRAME_PAYLOAD_MAX, "the result of a service", SERVICE_RESPONSE),
-	ROW(BOTH, ZERO, MODULE, MODULE_LEAST, MODULE_STATE, "the sender is alive", HEARTBEAT),
-	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, MODULE_STATE, "asks for the status", STATUS_QUERY),
-	ROW(WORKER, FREE, MODULE, MODULE_LEAST, MODULE_STATE, "the status, asked for or not (id 0)", STATUS_REPORT),
-	ROW(SUPERVISOR, FREE, MODULE, MODULE_LEAST, MODULE_STATE, "ends the process", SHUTDOWN),
-	ROW(WORKER, FREE, MODULE, MODULE_LEAST, MODULE_STATE, "a request failed, or an error without one (id 0)", ERROR),
+	ROW(BOTH, ZERO, MODULE, MODULE_LEAST, MODULE_MOST, "the sender is alive", HEARTBEAT),
+	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, MODULE_MOST, "asks for the status", STATUS_QUERY),
+	ROW(WORKER, FREE, MODULE, MODULE_LEAST, MODULE_MOST, "the status, asked for or not (id 0)", STATUS_REPORT),
+	ROW(SUPERVISOR, FREE, MODULE, MODULE_LEAST, MODULE_MOST, "ends the process", SHUTDOWN),
+	ROW(WORKER, FREE, MODULE, MODULE_LEAST, MODULE_MOST, "a request failed, or an error without one (id 0)", ERROR),
 };
 /* clang-format on */
 
