@@ -23,6 +23,7 @@
 #include "ring/memory.h"
 #include "ring/violation.h"
 
+#define ABORTS_MAX 4
 #define WHOLE (SBX_RING_RECORD_BEGIN | SBX_RING_RECORD_END)
 
 #define TOTAL_BYTES_DEFAULT (2 * (size_t)SBX_RING_CAPACITY_DEFAULT)
@@ -520,13 +521,14 @@ static int take_part(struct sbx_ring *ring, const void *bytes, size_t n_bytes, u
 	return kind & SBX_RING_RECORD_END ? 0 : SBX_RING_EMPTY;
 }
 
-/* Takes records until a message is complete, was aborted, or none is left. The other side could add
- * aborted messages for ever: only the waiting loop, which has a deadline, goes on after one. */
+/* Takes records until a message is complete or none is left. A channel has room for the first parts
+ * of ABORTS_MAX messages; a side that adds more aborted ones meanwhile must not keep this call. */
 static int take_message(struct sbx_ring *ring)
 {
 	const void *bytes;
 	size_t n_bytes;
 	uint32_t kind;
+	unsigned n_aborted = 0;
 	int r;
 
 	do {
@@ -534,7 +536,7 @@ static int take_message(struct sbx_ring *ring)
 		if (r != 0)
 			return r;
 		r = take_part(ring, bytes, n_bytes, kind);
-	} while (r == SBX_RING_EMPTY && ring->is_partial);
+	} while (r == SBX_RING_EMPTY && (ring->is_partial || ++n_aborted <= ABORTS_MAX));
 	return r;
 }
 
