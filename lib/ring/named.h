@@ -49,6 +49,7 @@ struct named_channel {
 	int eventfd;		   /* wakes the server */
 	int socket;		   /* connected to the other side; SOCK_SEQPACKET */
 	int keeper;		   /* to be closed when the side leaves the channel, not before */
+	char name[NAMED_NAME_MAX + 1];
 };
 
 #define NAMED_CHANNEL_INIT                                                                         \
