@@ -110,7 +110,8 @@ static const char *check_record(const struct decoder *decoder, const struct reco
 {
 	if (record->length > decoder->dump->record_max)
 		return "a length over the record maximum";
-	if ((record->kind & ~(SBX_RING_RECORD_BEGIN | SBX_RING_RECORD_END)) != 0)
+	if ((record->kind & ~(SBX_RING_RECORD_BEGIN | SBX_RING_RECORD_END)) != 0 &&
+	    (record->kind != SBX_RING_RECORD_ABORT || record->length > 0))
 		return "flags that are not defined";
 	return record->n_total > decoder->dump->capacity ? "a length over the capacity" : NULL;
 }
@@ -176,7 +177,9 @@ static const char *name_kind(uint32_t kind)
 {
 	static const char *const names[] = { "middle", "begin", "end", "whole" };
 
-	return names[kind & (SBX_RING_RECORD_BEGIN | SBX_RING_RECORD_END)];
+	return kind == SBX_RING_RECORD_ABORT
+		       ? "abort"
+		       : names[kind & (SBX_RING_RECORD_BEGIN | SBX_RING_RECORD_END)];
 }
 
 /* The name of the frame type if the message can be a frame of that type. */

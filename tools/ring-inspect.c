@@ -117,7 +117,7 @@ static const struct {
 	{ "messages received", "messages_received", SBX_RING_COUNTER_RECEIVED },
 	{ "bytes sent", "bytes_sent", SBX_RING_COUNTER_BYTES_SENT },
 	{ "bytes received", "bytes_received", SBX_RING_COUNTER_BYTES_RECEIVED },
-	{ "most bytes at once", "high_water_bytes", SBX_RING_COUNTER_HIGH_WATER },
+	{ "most bytes waiting for it", "high_water_bytes", SBX_RING_COUNTER_HIGH_WATER },
 	{ "found no room", "full", SBX_RING_COUNTER_FULL },
 	{ "dropped", "dropped", SBX_RING_COUNTER_DROPPED },
 	{ "sends failed", "send_failures", SBX_RING_COUNTER_SEND_FAILURES },

@@ -270,6 +270,7 @@ static int open_ring(struct side *side, const struct sbx_ring_config *config, in
 		return r;
 	if (socket >= 0)
 		know_peer_of(side, socket);
+	side->config = *config;
 	side->timeout_usec =
 		side->values->timeout_usec > 0 ? side->values->timeout_usec : SBX_RING_FOREVER;
 	r = sbx_ring_open(config, side->role, take_fd(&owned), &side->ring, err);
@@ -314,7 +315,7 @@ int side_open(struct side *side, const char *name, struct sbx_error *err)
 
 bool side_has_endpoint(const struct side *side)
 {
-	return side->ring && sbx_ring_endpoint(side->ring)[0] != '\0';
+	return side->config.endpoint && side->config.endpoint[0] != '\0';
 }
 
 /* ---- the end ---- */
@@ -417,21 +418,28 @@ int side_fail(struct side *side, int r, const char *doing, struct sbx_error *err
 	return r > 0 ? TOOL_NO : status_of(r);
 }
 
+/* Is the endpoint only without its other side for now? */
+static bool is_passing(int r)
+{
+	return r == -ETIMEDOUT || r == -ECONNREFUSED || r == -ECONNRESET || r == -EADDRINUSE;
+}
+
 int side_reconnect(struct side *side, struct sbx_error *err)
 {
-	for (;;) {
-		int r = sbx_ring_reconnect(side->ring, err);
+	int r = side_close(side, 0, err);
 
-		if (r == 0 && side->name)
-			ask_for_peer(side);
-		if (r == 0)
-			return 0;
-		/* The keeper, or the directory of the socket, is gone for good. */
-		if (r == -ENOENT || r == -EBUSY || r == -ENOTCONN)
-			return RING_NO_MORE;
-		if (r != -ETIMEDOUT && r != -ECONNREFUSED && r != -ECONNRESET)
-			return status_of(r);
-		if (side->values->timeout_usec > 0)
-			return RING_NO_MORE;
+	if (r < 0)
+		return r;
+	do
+		r = sbx_ring_open(&side->config, side->role, -EBADF, &side->ring, err);
+	while (is_passing(r) && side->values->timeout_usec == 0);
+	if (r == 0 && side->name)
+		ask_for_peer(side);
+	/* The keeper, or the directory of the socket, is gone for good. */
+	if (r == -ENOENT || r == -EBUSY || is_passing(r)) {
+		if (err)
+			*err = (struct sbx_error){ .code = 0 };
+		return RING_NO_MORE;
 	}
+	return r < 0 ? status_of(r) : 0;
 }

@@ -99,6 +99,7 @@ struct side {
 	const char *name; /* of the channel, or NULL */
 	int role;
 	uint64_t timeout_usec;
+	struct sbx_ring_config config; /* for opening it again */
 };
 
 #define SIDE_INIT(the_run, the_role)                                                               \
