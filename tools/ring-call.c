@@ -401,6 +401,7 @@ int ring_verb_call(void *context, int n_operands, char *operands[], struct sbx_e
 		return ring_refuse(err, "no command given",
 				   "--serve answers with a command's output",
 				   "write 'sbx-ring call --serve -- cat', for example");
+	operands[n_operands] = NULL;
 	if (values->serve)
 		return run_answering(run, NULL, operands, err);
 	if (n_operands > 1)

@@ -173,7 +173,7 @@ int ring_verb_pair(void *context, int n_operands, char *operands[], struct sbx_e
 	char *shell[] = { (char *)SHELL, (char *)"-c", (char *)values->with, NULL };
 	int r = check(values, err);
 
-	(void)n_operands;
+	operands[n_operands] = NULL;
 	if (r != 0)
 		return r;
 	block_signals(&pair);

@@ -248,7 +248,7 @@ int ring_verb_pipe(void *context, int n_operands, char *operands[], struct sbx_e
 	};
 	int r;
 
-	(void)n_operands;
+	operands[n_operands] = NULL;
 	(void)signal(SIGPIPE, SIG_IGN);
 	r = make_ends(&piping, err);
 	if (r == 0)

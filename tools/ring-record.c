@@ -115,7 +115,8 @@ int ring_record_end(struct recorder *recorder, const struct ring_ending *ending,
 	int r;
 
 	if (!channel) {
-		(void)getrandom(&random, sizeof(random), GRND_NONBLOCK);
+		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+			return sbx_error_what(err, -EIO, "cannot name the channel in a record");
 		(void)snprintf(digits, sizeof(digits), "%016llx", (unsigned long long)random);
 		channel = digits;
 	}

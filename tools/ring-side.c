@@ -307,10 +307,7 @@ int side_open(struct side *side, const char *name, struct sbx_error *err)
 		(void)fd_set_cloexec(place.socket);
 	side->name = place.name;
 	config.endpoint = place.name ? place.name : config.endpoint;
-	r = open_ring(side, &config, place.socket, err);
-	if (r == 0 && side->name)
-		ask_for_peer(side);
-	return r;
+	return open_ring(side, &config, place.socket, err);
 }
 
 bool side_has_endpoint(const struct side *side)
@@ -341,7 +338,6 @@ static int record_end(struct side *side, int r, struct sbx_error *err)
 {
 	struct ring_ending ending = {
 		.channel = side->name,
-		.peer = side->has_peer ? &side->peer : NULL,
 		.transport = sbx_ring_transport_name(side->ring),
 		.role = side->role,
 		.end = end_of(r),
@@ -351,6 +347,10 @@ static int record_end(struct side *side, int r, struct sbx_error *err)
 
 	if (side->recorder.fd < 0)
 		return 0;
+	/* Only now: the other side may have come after this one. */
+	if (side->name)
+		ask_for_peer(side);
+	ending.peer = side->has_peer ? &side->peer : NULL;
 	sbx_ring_get_statistics(side->ring, &ending.statistics);
 	return ring_record_end(&side->recorder, &ending, err);
 }
@@ -433,8 +433,6 @@ int side_reconnect(struct side *side, struct sbx_error *err)
 	do
 		r = sbx_ring_open(&side->config, side->role, -EBADF, &side->ring, err);
 	while (is_passing(r) && side->values->timeout_usec == 0);
-	if (r == 0 && side->name)
-		ask_for_peer(side);
 	/* The keeper, or the directory of the socket, is gone for good. */
 	if (r == -ENOENT || r == -EBUSY || is_passing(r)) {
 		if (err)
