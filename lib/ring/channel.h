@@ -45,6 +45,8 @@ struct transport {
 	bool (*is_connected)(const struct sbx_ring *ring);
 	/* Bytes committed that the other side has not read, as far as this side knows. */
 	size_t (*count_bytes)(const struct sbx_ring *ring);
+	/* Most bytes of the other side that waited at once. */
+	size_t (*count_high_water)(const struct sbx_ring *ring);
 	/* Says goodbye and frees everything but struct sbx_ring's own members. */
 	void (*close)(struct sbx_ring *ring);
 };
@@ -56,17 +58,24 @@ struct sbx_ring {
 	int role;
 	char *endpoint; /* never NULL */
 	size_t record_max;
-	int fd;	       /* for poll(2); owned by the transport */
-	int violation; /* enum ring_violation; 0: none */
-	int failure;   /* -EPROTO or another errno that has ended the channel for good; 0 */
+	int fd;			/* for poll(2); owned by the transport */
+	unsigned n_quick_peeks; /* before a wait, where peek costs no system call; else 0 */
+	int violation;		/* enum ring_violation; 0: none */
+	int failure; /* -EPROTO or another errno that has ended the channel for good; 0 */
 	struct sbx_ring_statistics statistics; /* high_water and now are asked of the transport */
 
 	/* The message that sbx_ring_receive() returned, or the parts of the next one. */
 	uint8_t *message;
 	size_t message_size, n_allocated;
-	bool is_partial;
+	bool is_partial; /* parts have arrived */
+	bool must_abort; /* parts were sent of a message that found no room */
+
+	bool has_reserved, has_peeked;
+	size_t n_reserved, n_peeked;
+
 	uint32_t last_request_id;
 	struct ring_kept *kept; /* frames that came before a response, oldest first */
+	struct ring_kept *lent; /* the one that the caller reads */
 };
 
 /* Opens one side. Takes @socket (>= 0), even on failure. Fills ring->... of the common part except

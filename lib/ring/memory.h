@@ -32,6 +32,12 @@ static inline uint32_t shared_load_u32_acquire(const uint8_t *at)
 	return __atomic_load_n((const uint32_t *)(const void *)at, __ATOMIC_ACQUIRE);
 }
 
+static inline uint64_t shared_load_u64(const uint8_t *at)
+{
+	ring_shared_read(at, sizeof(uint64_t));
+	return __atomic_load_n((const uint64_t *)(const void *)at, __ATOMIC_RELAXED);
+}
+
 static inline uint64_t shared_load_u64_acquire(const uint8_t *at)
 {
 	ring_shared_read(at, sizeof(uint64_t));
@@ -51,6 +57,12 @@ static inline void shared_store_u64(uint8_t *at, uint64_t value)
 static inline void shared_store_u64_release(uint8_t *at, uint64_t value)
 {
 	__atomic_store_n((uint64_t *)(void *)at, value, __ATOMIC_RELEASE);
+}
+
+/* A store and a fence in one instruction where the processor has one. */
+static inline void shared_exchange_u64(uint8_t *at, uint64_t value)
+{
+	(void)__atomic_exchange_n((uint64_t *)(void *)at, value, __ATOMIC_SEQ_CST);
 }
 
 /* Orders this side's store before its next load, in the order that the other side sees: the store

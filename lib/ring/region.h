@@ -13,6 +13,7 @@
  * Geometry is checked once and then kept in private memory; the control blocks are not read again.
  */
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,6 +42,11 @@ void region_deinit(struct region *region);
 struct region_files {
 	int server_fd, client_fd; /* the file that each of them writes */
 };
+
+#define REGION_FILES_INIT                                                                          \
+	{                                                                                          \
+		.server_fd = -EBADF, .client_fd = -EBADF                                           \
+	}
 
 /*
  * Makes both files with their control blocks. @capacity is that of one direction. The server's file

@@ -84,6 +84,10 @@ enum sbx_ring_counter {
 #define SBX_RING_RECORD_ALIGN 8
 #define SBX_RING_RECORD_BEGIN 1u /* the first part of a message */
 #define SBX_RING_RECORD_END 2u	 /* the last part; a whole message has both */
+#define SBX_RING_RECORD_ABORT 4u /* alone, without payload: discard the parts before it */
+
+/* A longer message is sent in parts; every part but the last has exactly the record maximum, which
+ * is a quarter of the capacity less 16 bytes. */
 
 /*
  * Mode call: a record is one or more cells of 64 bytes.

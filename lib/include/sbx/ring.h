@@ -110,10 +110,11 @@ SBX_API int sbx_ring_configure(struct sbx_ring_config *config, const char *key, 
 /* Publishes what was sent, tells the other side and frees the channel. Accepts NULL. */
 SBX_API void sbx_ring_close(struct sbx_ring *ring);
 /*
- * Opens the same endpoint again after a pause, with an empty channel. -ENOTCONN if the channel came
- * over a socket: it has no endpoint. On failure the channel remains closed.
+ * Closes *@ring and opens its endpoint again, for example after a pause; the new channel is empty,
+ * and its statistics go on. On failure *@ring is NULL. -ENOTCONN if the channel came over a socket:
+ * it has no endpoint, and *@ring stays as it is.
  */
-SBX_API int sbx_ring_reconnect(struct sbx_ring *ring, struct sbx_error *err);
+SBX_API int sbx_ring_reconnect(struct sbx_ring **ring, struct sbx_error *err);
 /* Ends the channel also when the process of @pidfd exits; duplicates the fd. */
 SBX_API int sbx_ring_watch(struct sbx_ring *ring, int pidfd);
 
@@ -198,7 +199,7 @@ struct sbx_ring_statistics {
 	uint64_t full;		   /* times that a message found no room */
 	uint64_t sleeps;	   /* times that this side slept in the kernel */
 	uint64_t wakes;		   /* wake-ups sent to the other side */
-	uint64_t high_water_bytes; /* most bytes at once on their way to the other side */
+	uint64_t high_water_bytes; /* most bytes of the other side that waited at once */
 	uint64_t now_bytes;	   /* now on their way to the other side */
 };
 SBX_API void sbx_ring_get_statistics(const struct sbx_ring *ring, struct sbx_ring_statistics *ret);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Deadlines: microseconds of CLOCK_MONOTONIC, or SBX_RING_FOREVER
+ */
+
+#include <stdint.h>
+#include <time.h>
+
+#include <sbx/ring.h>
+
+static inline uint64_t deadline_now(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static inline uint64_t deadline_after(uint64_t timeout_usec)
+{
+	uint64_t now = deadline_now();
+
+	return timeout_usec >= SBX_RING_FOREVER - now ? SBX_RING_FOREVER : now + timeout_usec;
+}
+
+/* Microseconds until the deadline; 0: it has passed. */
+static inline uint64_t deadline_left(uint64_t deadline)
+{
+	uint64_t now = deadline == SBX_RING_FOREVER ? 0 : deadline_now();
+
+	return deadline > now ? deadline - now : 0;
+}
+
+/* @deadline, or the one after @usec if that is sooner. */
+static inline uint64_t deadline_sooner(uint64_t deadline, uint64_t usec)
+{
+	uint64_t other = deadline_after(usec);
+
+	return other < deadline ? other : deadline;
+}
+
+/* For poll(): rounded up, so that it does not return before the deadline; -1: forever. */
+static inline int deadline_msec(uint64_t deadline)
+{
+	uint64_t left = deadline_left(deadline);
+
+	if (deadline == SBX_RING_FOREVER)
+		return -1;
+	return left >= (uint64_t)INT32_MAX * 1000 ? INT32_MAX : (int)((left + 999) / 1000);
+}
