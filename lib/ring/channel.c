@@ -28,7 +28,7 @@
 
 #define TOTAL_BYTES_DEFAULT (2 * (size_t)SBX_RING_CAPACITY_DEFAULT)
 #define TIMEOUT_USEC_DEFAULT UINT64_C(5000000)
-#define SPIN_USEC_DEFAULT 20
+#define SPIN_USEC_DEFAULT 100
 
 /* ---- opening and closing ---- */
 
