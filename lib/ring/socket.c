@@ -55,7 +55,7 @@
 struct queue {
 	uint8_t *bytes;
 	size_t begin, end, size;
-	bool is_held; /* the bytes behind the end are reserved: do not move it back */
+	bool is_held; /* the bytes after the end are reserved: do not move it back */
 };
 
 struct socket_ring {
@@ -135,7 +135,7 @@ static int queue_grow(struct queue *queue, size_t size)
 	return 0;
 }
 
-/* Room for @n_bytes behind the end. Moves only where at least as many bytes are free in front, so
+/* Room for @n_bytes after the end. Moves only where at least as many bytes are free in front, so
  * that each byte is moved once on average. */
 static int queue_make_room(struct queue *queue, size_t n_bytes)
 {
@@ -273,7 +273,7 @@ static int look(struct socket_ring *s, size_t *ret_n_bytes)
 	return len - HEADER_SIZE < length ? SBX_RING_EMPTY : 0;
 }
 
-/* Finds the goodbye behind messages that are not read yet, which tells a close from a death. */
+/* Finds the goodbye after messages that are not read yet, which tells a close from a death. */
 static void learn_end(struct socket_ring *s)
 {
 	size_t at;
