@@ -63,8 +63,9 @@ struct socket_ring {
 	struct endpoint endpoint; /* listens until there is a client */
 	int socket;		  /* -EBADF: not connected yet */
 	int pidfd;		  /* of sbx_ring_watch(), or -EBADF */
-	bool is_packet, can_spin;
+	bool is_packet;
 	bool awaits_welcome;
+	uint64_t spin_usec; /* now, adapted to how long waits take; 0: never */
 
 	struct queue in;
 	size_t n_peeked; /* bytes of the record that peek returned, with its header; 0: none */
@@ -557,22 +558,40 @@ static bool sleep_until(struct socket_ring *s, uint32_t events, uint64_t deadlin
 	return true;
 }
 
+/* Spinning costs less than a sleep if the other side answers at once, and is in vain if it does
+ * not: the time doubles after a success and halves after a failure. */
+static bool spin(struct socket_ring *s, unsigned events)
+{
+	uint64_t end;
+
+	if (s->spin_usec == 0)
+		return false;
+	end = deadline_after(s->spin_usec);
+	do {
+		shared_pause();
+		if (!is_possible(s, events))
+			continue;
+		if (s->spin_usec < s->ring.config.spin_usec)
+			s->spin_usec *= 2;
+		return true;
+	} while (deadline_left(end) > 0);
+	if (s->spin_usec > 1)
+		s->spin_usec /= 2;
+	return false;
+}
+
 static int socket_wait(struct sbx_ring *ring, unsigned events, uint64_t timeout_usec)
 {
 	struct socket_ring *s = of(ring);
-	uint64_t deadline, spin_until;
+	uint64_t deadline;
 
 	if (is_possible(s, events))
 		return 0;
 	if (timeout_usec == 0)
 		return SBX_RING_EMPTY;
 	deadline = deadline_after(timeout_usec);
-	spin_until = s->can_spin ? deadline_after(ring->config.spin_usec) : 0;
-	while (deadline_left(spin_until) > 0) {
-		shared_pause();
-		if (is_possible(s, events))
-			return 0;
-	}
+	if (spin(s, events))
+		return 0;
 	while (sleep_until(s, interest(s, events), deadline))
 		if (is_possible(s, events))
 			return 0;
@@ -765,7 +784,7 @@ int socket_open(const struct sbx_ring_config *config, int role, int socket, stru
 		.endpoint = ENDPOINT_INIT,
 		.socket = -EBADF,
 		.pidfd = -EBADF,
-		.can_spin = has_processors(),
+		.spin_usec = has_processors() ? config->spin_usec : 0,
 	};
 	r = socket >= 0 ? open_given(s, socket, err) : open_endpoint(s, err);
 	if (r < 0)
