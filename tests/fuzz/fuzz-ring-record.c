@@ -212,6 +212,8 @@ static int fuzz_peek(struct sbx_ring *ring, const void **ret, size_t *ret_n_byte
 
 	*ret = at;
 	*ret_n_bytes = n_bytes;
+	check(r != 0 || n_bytes <= side->consumer.record_max);
+	check(r != 0 || *ret_kind <= FLOW_KINDS_MAX);
 	return r < 0 ? fail(side, -r) : r == FLOW_NOTHING ? SBX_RING_EMPTY : 0;
 }
 
@@ -360,6 +362,19 @@ static int (*const calls[])(struct sbx_ring *ring, struct input *input) = {
 	call_receive_frame, call_request, call_nothing, call_nothing,
 };
 
+/* What this side has taken over from the other one. */
+static void check_positions(const struct side *side)
+{
+	const struct flow_producer *producer = &side->producer;
+	const struct flow_consumer *consumer = &side->consumer;
+
+	check(producer->published - producer->head <= producer->capacity);
+	check(producer->tail - producer->published <= producer->capacity);
+	check(consumer->head % SBX_RING_RECORD_ALIGN == 0);
+	check(consumer->nonce || consumer->tail - consumer->head <= consumer->capacity);
+	check(consumer->nonce || consumer->tail % SBX_RING_RECORD_ALIGN == 0);
+}
+
 static void check_result(const struct sbx_ring *ring, int r)
 {
 	static const int results[] = { 0,	  SBX_RING_FULL, SBX_RING_EMPTY,
@@ -391,6 +406,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 		input_now = &input;
 		check_result(&side->ring, calls[call](&side->ring, &input));
 		input_now = NULL;
+		check_positions(side);
 		check(fetches.n_twice == 0);
 	}
 	sbx_ring_close(&side->ring);
