@@ -551,6 +551,27 @@ static void a_client_that_dies_in_a_cell_leaves_the_whole_ones(void)
 	expect_then_reset(&raw, 2);
 }
 
+static void a_side_that_never_waits_learns_of_a_death(void)
+{
+	_cleanup_raw_ struct raw raw = RAW_INIT;
+	static const char bytes[4000];
+	int received = SBX_RING_EMPTY, sent = 0;
+
+	expect(raw_open(&raw, SBX_RING_STREAM, TOTAL_BYTES));
+	close_fd(&raw.socket);
+	for (int i = 0; i < 100000 && received == SBX_RING_EMPTY; i++)
+		received = receive_one(&raw);
+	expect_eq(received, -ECONNRESET);
+
+	_cleanup_raw_ struct raw full = RAW_INIT;
+
+	expect(raw_open(&full, SBX_RING_STREAM, TOTAL_BYTES));
+	close_fd(&full.socket);
+	for (int i = 0; i < 100000 && sent >= 0; i++)
+		sent = sbx_ring_send(full.server, bytes, sizeof(bytes), 0, 0);
+	expect_eq(sent, -ECONNRESET);
+}
+
 static const struct test tests[] = {
 	TEST(a_file_that_is_cut_raises_no_sigbus),
 	TEST(a_hole_does_not_reach_what_the_server_has_written),
@@ -566,6 +587,7 @@ static const struct test tests[] = {
 	TEST(a_client_that_dies_in_a_record_leaves_the_whole_ones),
 	TEST(a_client_that_dies_in_a_message_leaves_the_whole_ones),
 	TEST(a_client_that_dies_in_a_cell_leaves_the_whole_ones),
+	TEST(a_side_that_never_waits_learns_of_a_death),
 	TEST_END,
 };
 
