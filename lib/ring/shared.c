@@ -53,6 +53,7 @@
 #define SPINS_PER_CLOCK 64
 #define QUICK_PEEKS 64
 #define MISSES_PER_LOOK 1024
+#define PACKETS_MAX 512
 #define PUBLISHES_PER_COUNTERS 64
 
 enum { FROM_DOORBELL, FROM_SOCKET, FROM_PROCESS };
@@ -198,8 +199,10 @@ static void poll_for_death(struct shared *shared, short events, int timeout_msec
 	if ((polled[0].revents & (POLLHUP | POLLRDHUP | POLLERR | POLLNVAL)) ||
 	    polled[1].revents != 0)
 		shared->is_dead = true;
-	if (polled[0].revents & POLLIN)
-		(void)!recv(shared->socket, wakes, sizeof(wakes), MSG_DONTWAIT);
+	/* Each packet is one wake-up, and those that stay are sleeps without rest. */
+	for (unsigned n = 0; (polled[0].revents & POLLIN) && n < PACKETS_MAX; n++)
+		if (recv(shared->socket, wakes, sizeof(wakes), MSG_DONTWAIT) <= 0)
+			break;
 }
 
 /* A side that only tries, and never waits, would not learn that the other one is gone. */

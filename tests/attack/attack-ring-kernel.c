@@ -407,6 +407,32 @@ static void a_full_socket_does_not_block_the_server(void)
 	expect_works(&raw);
 }
 
+/* Both sides with the library. */
+static void wake_ups_that_were_answered_do_not_wake_again(void)
+{
+	const struct sbx_ring_config config = { .size = sizeof(config) };
+	struct sbx_ring *server = NULL, *client = NULL;
+	struct pollfd polled;
+	const void *bytes;
+	size_t n_bytes;
+	int sockets[2];
+
+	expect_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+	expect_eq(sbx_ring_open(&config, SBX_RING_SERVER, sockets[0], &server, NULL), 0);
+	expect_eq(sbx_ring_open(&config, SBX_RING_CLIENT, sockets[1], &client, NULL), 0);
+	expect_eq(sbx_ring_arm(client, SBX_RING_READABLE), 0);
+	polled = (struct pollfd){ .fd = sbx_ring_fd(client), .events = POLLIN };
+	for (int i = 0; i < 200; i++)
+		expect_eq(sbx_ring_send(server, "x", 1, 0, 0), 0);
+	expect_eq(poll(&polled, 1, 0), 1);
+	for (int i = 0; i < 200; i++)
+		expect_eq(sbx_ring_receive(client, &bytes, &n_bytes, 0), 0);
+	expect_eq(sbx_ring_arm(client, SBX_RING_READABLE), 0);
+	expect_eq(poll(&polled, 1, 0), 0);
+	sbx_ring_close(server);
+	sbx_ring_close(client);
+}
+
 /* ---- the socket ---- */
 
 static void shutting_the_socket_down_is_the_end_and_no_signal(void)
@@ -582,6 +608,7 @@ static const struct test tests[] = {
 	TEST(clearing_nonblock_does_not_block_the_server),
 	TEST(reading_the_eventfd_does_not_silence_it),
 	TEST(a_full_socket_does_not_block_the_server),
+	TEST(wake_ups_that_were_answered_do_not_wake_again),
 	TEST(shutting_the_socket_down_is_the_end_and_no_signal),
 	TEST(a_flood_of_fds_does_not_reach_the_server),
 	TEST(a_client_that_dies_in_a_record_leaves_the_whole_ones),
