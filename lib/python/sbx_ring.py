@@ -80,6 +80,7 @@ _MFD_NOEXEC_SEAL = 0x8  # Linux 6.3
 _PUBLISH_BYTES = 4096     # committed bytes that are published even with more=True
 _LOOKS = 50               # before a sleep
 _EMPTY_WAKES_MAX = 64     # in one wait; then the server looks once in a millisecond
+_ABORTS_MAX = 4           # there is room for the first parts of so many messages
 _KEPT_MAX, _KEPT_BYTES_MAX = 256, 1 << 20
 _LATE_MAX = 1024
 _PUBLISHES_PER_COUNTERS = 64
@@ -160,7 +161,7 @@ def _ordered() -> None:
 # ---- the two files ----
 
 def _record_max_of(capacity: int) -> int:
-    return capacity // 4 - _CELL_PAYLOAD
+    return min(capacity // 4 - _CELL_PAYLOAD, _MESSAGE_MAX)
 
 
 def _is_capacity(capacity: int) -> bool:
@@ -696,8 +697,12 @@ class Ring:
             raise Violation("message_over_limit")
 
     def _take(self):
-        """Takes records until a message is complete (returned) or none is left (None)."""
-        while True:
+        """Takes records until a message is complete (returned) or none is left (None).
+
+        A side that adds aborted messages for ever does not keep this call.
+        """
+        n_aborted = 0
+        while n_aborted <= _ABORTS_MAX:
             record = self._consumer.take()
             if record is None:
                 was_dead, is_closed = self._is_dead, self._other_is_closed()
@@ -715,6 +720,7 @@ class Ring:
                 self._wake_if_asleep(LAYOUT["SLEEPING_ROOM"])
             if kind & _ABORT:
                 self._parts = None
+                n_aborted += 1
             elif kind == _BEGIN | _END:
                 return data
             elif kind & _BEGIN:
@@ -724,6 +730,7 @@ class Ring:
                 if kind & _END:
                     message, self._parts = bytes(self._parts), None
                     return message
+        return None
 
     def try_receive(self) -> Optional[bytes]:
         """Returns the next message, or None if there is none now."""
