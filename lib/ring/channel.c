@@ -28,7 +28,7 @@
 
 #define TOTAL_BYTES_DEFAULT (2 * (size_t)SBX_RING_CAPACITY_DEFAULT)
 #define TIMEOUT_USEC_DEFAULT UINT64_C(5000000)
-#define SPIN_USEC_DEFAULT 20
+#define SPIN_USEC_DEFAULT 100
 
 /* ---- opening and closing ---- */
 
@@ -58,7 +58,8 @@ static int check_config(const struct sbx_ring_config *config, int role, int sock
 	    config->when_full > SBX_RING_WHEN_FULL_DROP)
 		return refuse_config(err, "the role, mode or policy is unknown",
 				     "use the constants of <sbx/ring.h>");
-	if (socket < 0 && !config->endpoint[0])
+	/* TCP chooses a port. */
+	if (socket < 0 && !config->endpoint[0] && config->transport != SBX_RING_TCP)
 		return refuse_config(err, "it has neither a socket nor an endpoint",
 				     "pass a connected socket, or set the endpoint");
 	if (socket >= 0 && config->endpoint[0])

@@ -22,7 +22,6 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -40,6 +39,7 @@
 #include "ring/deadline.h"
 #include "ring/named.h"
 #include "ring/region.h"
+#include "ring/spin.h"
 #include "ring/stream.h"
 
 /* Committed bytes that are published even with SBX_RING_MORE. */
@@ -67,8 +67,7 @@ struct shared {
 	int epoll;   /* server */
 	int pidfd;
 	bool is_dead; /* the other side */
-	bool can_spin;
-	uint64_t spin_usec; /* now, adapted to how long waits take */
+	struct spin spin;
 	unsigned n_publishes;
 };
 
@@ -342,30 +341,29 @@ static bool is_ready(struct shared *shared, unsigned events)
 	       ((events & SBX_RING_WRITABLE) && can_write(shared));
 }
 
-/* Spinning costs less than a sleep if the other side answers at once, and is in vain if it does
- * not: the time doubles after a success and halves after a failure. */
-static bool spin(struct shared *shared, unsigned events, uint64_t deadline)
+static bool look_for(struct shared *shared, unsigned events, uint64_t end)
 {
-	uint64_t end;
-
-	if (!shared->can_spin)
-		return false;
-	end = deadline_after(shared->spin_usec);
-	if (end > deadline)
-		end = deadline;
 	do {
 		for (unsigned i = 0; i < SPINS_PER_CLOCK; i++) {
-			if (is_ready(shared, events)) {
-				if (shared->spin_usec < shared->ring.config.spin_usec)
-					shared->spin_usec *= 2;
+			if (is_ready(shared, events))
 				return true;
-			}
 			shared_pause();
 		}
 	} while (deadline_left(end) > 0);
-	if (shared->spin_usec > 1)
-		shared->spin_usec /= 2;
 	return false;
+}
+
+static bool spin(struct shared *shared, unsigned events, uint64_t deadline)
+{
+	uint64_t usec = spin_begin(&shared->spin);
+	bool is_found;
+
+	if (usec == 0)
+		return false;
+	is_found = look_for(shared, events, deadline_sooner(deadline, usec));
+	spin_end(&shared->spin, is_found);
+	shared->ring.n_quick_peeks = shared->spin.usec > 0 ? QUICK_PEEKS : 0;
+	return is_found;
 }
 
 static void say_sleeping(struct shared *shared, unsigned events, uint32_t how)
@@ -591,13 +589,6 @@ static void shared_free_ptr(struct shared **owner)
 	*owner = NULL;
 }
 
-static bool has_several_processors(void)
-{
-	cpu_set_t allowed;
-
-	return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && CPU_COUNT(&allowed) > 1;
-}
-
 static struct shared *shared_new(const struct sbx_ring_config *config, int role, int socket)
 {
 	struct shared *shared = calloc(1, sizeof(*shared));
@@ -612,9 +603,8 @@ static struct shared *shared_new(const struct sbx_ring_config *config, int role,
 	shared->ring.fd = -EBADF;
 	shared->socket = socket;
 	shared->keeper = shared->eventfd = shared->epoll = shared->pidfd = -EBADF;
-	shared->can_spin = has_several_processors();
-	shared->ring.n_quick_peeks = shared->can_spin ? QUICK_PEEKS : 0;
-	shared->spin_usec = config->spin_usec;
+	shared->spin = spin_new(config->spin_usec);
+	shared->ring.n_quick_peeks = shared->spin.usec > 0 ? QUICK_PEEKS : 0;
 	return shared;
 }
 
