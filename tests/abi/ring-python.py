@@ -327,7 +327,7 @@ def check_refusals():
 class Peer:
     """build/tests/abi/ring-peer as the other side."""
 
-    def __init__(self, stack, role, mode, **named):
+    def __init__(self, stack, role, mode):
         ours, theirs = pair()
         other = "client" if role == "server" else "server"
         program = next(pathlib.Path(target["filename"][0]) for target in tap.targets() if target["name"] == "ring-peer")
@@ -335,7 +335,7 @@ class Peer:
         self.process = subprocess.Popen([program, other, mode, str(2 * CAPACITY)], stdin=theirs, stdout=self.output)
         stack.callback(self.end)
         theirs.close()
-        self.ring = stack.enter_context(sbx_ring.Ring(ours, role, mode=mode, total_bytes=2 * CAPACITY, timeout=120, **named))
+        self.ring = stack.enter_context(sbx_ring.Ring(ours, role, mode=mode, total_bytes=2 * CAPACITY, timeout=120))
 
     def end(self):
         self.process.kill()
