@@ -43,7 +43,7 @@
 #include "ring/stream.h"
 
 /* Committed bytes that are published even with SBX_RING_MORE. */
-#define PUBLISH_BYTES 4096
+#define PUBLISH_BYTES 16384
 
 #define FUTEX_USEC 2000
 /* After so many wake-ups for nothing in one wait, the eventfd is no longer listened to. */
