@@ -37,6 +37,7 @@ static const char *const programs[] = {
 	"sbx-ctl",
 	"sbx-policy",
 	"sbx-proxy",
+	"sbx-ring",
 	"sbx-spawn",
 };
 /* clang-format on */

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-ring create: the process around a keeper
+ *
+ * It stays in the foreground, so that a shell or a service manager owns it. Its end takes the name
+ * away and leaves a channel that both sides hold alone: they are connected with each other.
+ */
+
+#include "ring.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "ring-keeper.h"
+#include "service/service.h"
+
+#include "tool.h"
+
+#define SOCKET_MODE 0600
+#define LISTENER "ring"
+
+struct creating {
+	struct tool_run *run;
+	const struct ring_values *values;
+	const char *name;
+	size_t capacity;
+	struct text path;
+	struct service *service;
+	struct keeper *keeper;
+};
+
+static void creating_deinit(struct creating *creating)
+{
+	(void)keeper_free(creating->keeper);
+	(void)service_free(creating->service);
+	text_deinit(&creating->path);
+}
+
+static void on_over(void *userdata)
+{
+	struct creating *creating = userdata;
+
+	service_stop(creating->service, TOOL_YES);
+}
+
+static int make_keeper(struct creating *creating, struct sbx_error *err)
+{
+	const struct ring_values *values = creating->values;
+	const struct keeper_options options = {
+		.name = creating->name,
+		.capacity = creating->capacity,
+		.is_call = values->mode && strcmp(values->mode, "call") == 0,
+		.keeps = values->keep,
+		.log = &creating->run->log,
+		.ready = service_ready(creating->service),
+		.on_over = on_over,
+		.userdata = creating,
+	};
+	int r = keeper_new(&options, &creating->keeper);
+
+	return r < 0 ? sbx_error_what(err, r, "cannot keep the channel '%s'", creating->name) : 0;
+}
+
+/* The errors of listen_open() are about paths; a user has typed a name. */
+static int explain(const struct creating *creating, int r, struct sbx_error *err)
+{
+	if (r == -EADDRINUSE) {
+		(void)error_fill(err, r, "another process keeps a channel of this name", NULL,
+				 "cannot create the channel '%s'", creating->name);
+		sbx_error_fix(err, "choose another name, or end it: sbx-ring inspect %s",
+			      creating->name);
+	} else if (r == -ENAMETOOLONG) {
+		sbx_error_fix(err, "choose a shorter name, or set XDG_RUNTIME_DIR to a shorter "
+				   "path");
+	}
+	return r;
+}
+
+static int listen_by_name(struct creating *creating, struct sbx_error *err)
+{
+	int r = ring_make_directory(&creating->path, err);
+
+	if (r < 0)
+		return r;
+	text_addf(&creating->path, "/%s" NAMED_SUFFIX, creating->name);
+	if (text_status(&creating->path) < 0)
+		return sbx_error_what(err, -ENOMEM, "cannot create the channel");
+	r = service_listen(creating->service, LISTENER, text_string(&creating->path), SOCKET_MODE,
+			   keeper_clients(creating->keeper), err);
+	return r < 0 ? explain(creating, r, err) : 0;
+}
+
+static void say_in_json(const struct creating *creating, struct text *out)
+{
+	const struct ring_values *values = creating->values;
+	struct json_writer json;
+
+	json_write(&json, out);
+	json_add_object(&json);
+	json_member_string(&json, "name", creating->name);
+	json_member_string(&json, "socket", text_string(&creating->path));
+	json_member_string(&json, "mode", values->mode ? values->mode : "stream");
+	json_member_u64(&json, "capacity", creating->capacity);
+	json_member_u64(&json, "bytes", 2 * creating->capacity);
+	json_member_bool(&json, "keep", values->keep);
+	json_end_object(&json);
+	text_add_char(out, '\n');
+}
+
+/* One line, when clients can connect. */
+static int say(const struct creating *creating, struct sbx_error *err)
+{
+	struct tool_run *run = creating->run;
+	const struct ring_values *values = creating->values;
+
+	if (run->json) {
+		say_in_json(creating, &run->out);
+	} else if (run->verbosity >= 0) {
+		text_addf(&run->out, "%s: %s, ", creating->name,
+			  values->mode ? values->mode : "stream");
+		units_add_size(&run->out, creating->capacity);
+		text_addf(&run->out, " each way, at %s\n", text_string(&creating->path));
+	}
+	return tool_flush(run, err);
+}
+
+static int check_size(const struct ring_values *values, size_t *ret, struct sbx_error *err)
+{
+	uint64_t capacity =
+		values->size > 0 ? values->size / 2 : (uint64_t)SBX_RING_CAPACITY_DEFAULT;
+
+	if (values->size > 0 &&
+	    ((values->size & (values->size - 1)) != 0 || capacity < SBX_RING_CAPACITY_MIN ||
+	     capacity > SBX_RING_CAPACITY_MAX))
+		return error_fill(
+			err, -EINVAL,
+			"it is for both directions together, and each has a power of two from "
+			"64KiB to 1GiB",
+			"choose 128KiB, 1MiB, 2GiB, or another power of two between",
+			"no channel can have the size %llu", (unsigned long long)values->size);
+	*ret = (size_t)capacity;
+	return 0;
+}
+
+static int start(struct creating *creating, struct sbx_error *err)
+{
+	int r = service_new(&creating->run->log, NULL, NULL, &creating->service, err);
+
+	if (r >= 0)
+		r = make_keeper(creating, err);
+	if (r >= 0)
+		r = listen_by_name(creating, err);
+	if (r < 0)
+		return r;
+	service_status(creating->service, "keeps the channel %s", creating->name);
+	return say(creating, err);
+}
+
+int ring_verb_create(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	_cleanup_(creating_deinit) struct creating creating = {
+		.run = run, .values = run->values, .name = operands[0], .path = TEXT_INIT
+	};
+	int r = named_check(creating.name, err);
+
+	(void)n_operands;
+	if (r >= 0)
+		r = check_size(creating.values, &creating.capacity, err);
+	if (r < 0)
+		return TOOL_USAGE;
+	(void)signal(SIGPIPE, SIG_IGN);
+	r = start(&creating, err);
+	if (r < 0)
+		return r == -EADDRINUSE ? TOOL_NO : r == -ENAMETOOLONG ? TOOL_USAGE : r;
+	return service_run(creating.service, err);
+}

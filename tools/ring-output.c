@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Messages to stdout, many in one write()
+ *
+ * A message that is larger than the buffer is written from where it is.
+ */
+
+#include "ring.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/error.h"
+#include "base/fd.h"
+
+#define OUTPUT_BYTES 131072
+#define LENGTH_SIZE 4
+
+void output_deinit(struct output *output)
+{
+	free_ptr(&output->bytes);
+}
+
+int output_flush(struct output *output)
+{
+	size_t n = output->n_bytes;
+
+	output->n_bytes = 0;
+	return n > 0 ? fd_write_all(output->fd, output->bytes, n) : 0;
+}
+
+static void put(struct output *output, const void *bytes, size_t n_bytes)
+{
+	if (n_bytes > 0)
+		memcpy(output->bytes + output->n_bytes, bytes, n_bytes);
+	output->n_bytes += n_bytes;
+}
+
+static size_t print_length(size_t n_bytes, char ret[LENGTH_SIZE])
+{
+	for (int i = 0; i < LENGTH_SIZE; i++)
+		ret[i] = (char)(n_bytes >> (8 * i) & 0xff);
+	return LENGTH_SIZE;
+}
+
+int output_add(struct output *output, const void *bytes, size_t n_bytes)
+{
+	const char end = output->framing == FRAMING_NUL ? '\0' : '\n';
+	bool has_length = output->framing == FRAMING_LENGTH;
+	char length[LENGTH_SIZE];
+	int r = 0;
+
+	if (!output->bytes)
+		output->bytes = malloc(OUTPUT_BYTES);
+	if (!output->bytes)
+		return -ENOMEM;
+	if (n_bytes + LENGTH_SIZE > OUTPUT_BYTES - output->n_bytes)
+		r = output_flush(output);
+	if (has_length)
+		put(output, length, print_length(n_bytes, length));
+	if (r == 0 && n_bytes + LENGTH_SIZE > OUTPUT_BYTES) {
+		r = output_flush(output);
+		if (r == 0)
+			r = fd_write_all(output->fd, bytes, n_bytes);
+	} else if (r == 0) {
+		put(output, bytes, n_bytes);
+	}
+	if (r == 0 && !has_length)
+		put(output, &end, 1);
+	return r;
+}
+
+int output_fail(struct side *side, int r, struct sbx_error *err)
+{
+	bool has_no_reader = r == -EPIPE;
+
+	(void)error_fill(err, r, NULL,
+			 "check where standard output goes: disk space, a closed pipe",
+			 "cannot write the messages to stdout; received ones are lost");
+	(void)side_close(side, has_no_reader ? 0 : -EIO, NULL);
+	if (has_no_reader) {
+		(void)signal(SIGPIPE, SIG_DFL);
+		(void)raise(SIGPIPE);
+	}
+	return r;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-ring pair: two commands with one end of a socket each
+ *
+ * The tool makes no channel: the commands do, over the socket whose number is in SBX_RING_FD. It
+ * waits for both, and its status is that of the second command, as if that had been started alone.
+ */
+
+#include "ring.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/error.h"
+
+#include "tool.h"
+
+#define FIRST_FD 3
+#define SHELL "/bin/sh"
+
+static const int passed_signals[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT };
+
+struct pair {
+	struct tool_run *run;
+	int sockets[2];
+	int number; /* that the commands get their end under */
+	sigset_t waited;
+	sigset_t inherited;
+	pid_t pids[2]; /* of --with and of the command; 0: has ended */
+	int statuses[2];
+};
+
+enum { WITH, COMMAND };
+
+/* The number that is free in a command: 3, unless the caller has given another fd there. */
+static int find_number(void)
+{
+	int fd = FIRST_FD;
+
+	for (int flags; (flags = fcntl(fd, F_GETFD)) >= 0 && (flags & FD_CLOEXEC) == 0;)
+		fd++;
+	return fd;
+}
+
+static int make_sockets(struct pair *pair, struct sbx_error *err)
+{
+	pair->number = find_number();
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair->sockets) < 0)
+		return sbx_error_what(err, -errno, "cannot make the socket of the channel");
+	return 0;
+}
+
+static void become(const struct pair *pair, int which, char *const argv[])
+	__attribute__((__noreturn__));
+static void become(const struct pair *pair, int which, char *const argv[])
+{
+	char number[16];
+	int fd = pair->sockets[which];
+
+	(void)snprintf(number, sizeof(number), "%d", pair->number);
+	/* dup2() onto itself would leave it close-on-exec */
+	if ((fd == pair->number ? fcntl(fd, F_SETFD, 0) : dup2(fd, pair->number)) < 0 ||
+	    setenv(RING_FD_VARIABLE, number, 1) < 0)
+		_exit(TOOL_FAILED);
+	(void)signal(SIGXFSZ, SIG_DFL);
+	(void)sigprocmask(SIG_SETMASK, &pair->inherited, NULL);
+	process_exec(pair->run, argv);
+}
+
+static int start(struct pair *pair, int which, char *const argv[], struct sbx_error *err)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return sbx_error_what(err, -errno, "cannot start '%s'", argv[0]);
+	if (pid == 0)
+		become(pair, which, argv);
+	pair->pids[which] = pid;
+	return 0;
+}
+
+/* The tool must not keep an end: the HUP of the other is how a command notices that one has
+ * ended. */
+static void close_sockets(struct pair *pair)
+{
+	close_fd(&pair->sockets[WITH]);
+	close_fd(&pair->sockets[COMMAND]);
+	pair->sockets[WITH] = pair->sockets[COMMAND] = -EBADF;
+}
+
+static void pair_deinit(struct pair *pair)
+{
+	close_sockets(pair);
+	(void)sigprocmask(SIG_SETMASK, &pair->inherited, NULL);
+}
+
+static void block_signals(struct pair *pair)
+{
+	(void)sigemptyset(&pair->waited);
+	(void)sigaddset(&pair->waited, SIGCHLD);
+	for (size_t i = 0; i < N_ELEMENTS(passed_signals); i++)
+		(void)sigaddset(&pair->waited, passed_signals[i]);
+	(void)sigprocmask(SIG_BLOCK, &pair->waited, &pair->inherited);
+}
+
+static void pass_signal(const struct pair *pair, const siginfo_t *info)
+{
+	/* A terminal has sent it to the whole group. */
+	if (info->si_code == SI_KERNEL)
+		return;
+	for (int which = WITH; which <= COMMAND; which++)
+		if (pair->pids[which] > 0)
+			(void)kill(pair->pids[which], info->si_signo);
+}
+
+static void reap(struct pair *pair)
+{
+	for (int which = WITH; which <= COMMAND; which++) {
+		int status;
+
+		if (pair->pids[which] == 0 ||
+		    waitpid(pair->pids[which], &status, WNOHANG) != pair->pids[which])
+			continue;
+		pair->pids[which] = 0;
+		pair->statuses[which] = process_status(status);
+	}
+}
+
+static void wait_for_both(struct pair *pair)
+{
+	siginfo_t info;
+
+	for (reap(pair); pair->pids[WITH] > 0 || pair->pids[COMMAND] > 0; reap(pair))
+		if (sigwaitinfo(&pair->waited, &info) > 0 && info.si_signo != SIGCHLD)
+			pass_signal(pair, &info);
+}
+
+static void warn_of_server(const struct pair *pair)
+{
+	struct sbx_error warning = { .code = 0 };
+
+	if (pair->statuses[WITH] == 0)
+		return;
+	(void)error_fill(&warning, -EIO, NULL, "see its own messages",
+			 "the command of --with has ended with status %d", pair->statuses[WITH]);
+	warning.level = SBX_LEVEL_WARN;
+	sbx_error_why(&warning, "it may not have read all messages");
+	tool_tell(pair->run, &warning);
+}
+
+static int check(const struct ring_values *values, struct sbx_error *err)
+{
+	if (values->with && values->with[0] != '\0')
+		return 0;
+	return ring_refuse(err, "no --with given", "a pair is two commands",
+			   "write --with='sbx-ring recv' for the server's side");
+}
+
+int ring_verb_pair(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	const struct ring_values *values = run->values;
+	_cleanup_(pair_deinit) struct pair pair = { .run = run, .sockets = { -EBADF, -EBADF } };
+	char *shell[] = { (char *)SHELL, (char *)"-c", (char *)values->with, NULL };
+	int r = check(values, err);
+
+	operands[n_operands] = NULL;
+	if (r != 0)
+		return r;
+	block_signals(&pair);
+	r = make_sockets(&pair, err);
+	if (r == 0)
+		r = start(&pair, WITH, shell, err);
+	if (r == 0)
+		r = start(&pair, COMMAND, operands, err);
+	close_sockets(&pair);
+	wait_for_both(&pair);
+	if (r < 0)
+		return r;
+	warn_of_server(&pair);
+	return pair.statuses[COMMAND];
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Records about the end of a channel
+ *
+ * ring_violation says that the other side wrote what no correct program writes; it comes before
+ * ring_closed, which has the counters of this side.
+ */
+
+#include "ring.h"
+
+#include <stdio.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/json.h"
+#include "base/text.h"
+
+#define TOOL "sbx-ring"
+
+static const char *const ends[] = {
+	[RING_END_CLOSED] = "closed",
+	[RING_END_DIED] = "died",
+	[RING_END_VIOLATION] = "violation",
+	[RING_END_FAILED] = "failed",
+};
+
+static const struct {
+	const char *name;
+	size_t offset;
+} counters[] = {
+#define COUNTER(member)                                                                            \
+	{                                                                                          \
+#member, offsetof(struct sbx_ring_statistics, member)                              \
+	}
+	COUNTER(messages_sent),	   COUNTER(messages_received),
+	COUNTER(send_failures),	   COUNTER(receive_failures),
+	COUNTER(bytes_sent),	   COUNTER(bytes_received),
+	COUNTER(dropped),	   COUNTER(full),
+	COUNTER(sleeps),	   COUNTER(wakes),
+	COUNTER(high_water_bytes),
+#undef COUNTER
+};
+
+int ring_record_open(const struct ring_values *values, struct recorder *ret, struct sbx_error *err)
+{
+	if (values->audit_fd < 0)
+		return recorder_open_spool(ret, environ, err);
+	recorder_use_fd(ret, values->audit_fd);
+	return 0;
+}
+
+static void add_counters(struct json_writer *json, const struct sbx_ring_statistics *statistics)
+{
+	json_add_name(json, "counters");
+	json_add_object(json);
+	for (size_t i = 0; i < N_ELEMENTS(counters); i++) {
+		const char *at = (const char *)statistics + counters[i].offset;
+
+		json_member_u64(json, counters[i].name, *(const uint64_t *)(const void *)at);
+	}
+	json_end_object(json);
+}
+
+static void add_peer(struct json_writer *json, const struct peer *peer)
+{
+	json_add_name(json, "peer");
+	if (!peer) {
+		json_add_null(json);
+		return;
+	}
+	json_add_object(json);
+	if (peer->uid != (uid_t)-1)
+		json_member_u64(json, "uid", peer->uid);
+	json_member_i64(json, "pid", peer->pid);
+	if (peer_place_name(peer->place))
+		json_member_string(json, "confined", peer_place_name(peer->place));
+	json_end_object(json);
+}
+
+static void begin(const struct recorder *recorder, const struct ring_ending *ending,
+		  const char *channel, const char *event, struct text *out,
+		  struct json_writer *json)
+{
+	record_begin(recorder, out, json, event, TOOL);
+	json_member_string(json, "channel", channel);
+	json_member_string(json, "transport", ending->transport);
+	json_member_string(json, "role", ending->role == SBX_RING_SERVER ? "server" : "client");
+	add_peer(json, ending->peer);
+}
+
+static int record_violation(struct recorder *recorder, const struct ring_ending *ending,
+			    const char *channel, struct sbx_error *err)
+{
+	_cleanup_text_ struct text record = TEXT_INIT;
+	struct json_writer json;
+
+	if (ending->end != RING_END_VIOLATION)
+		return 0;
+	begin(recorder, ending, channel, "ring_violation", &record, &json);
+	json_member_string(&json, "reason", ending->violation ? ending->violation : "unknown");
+	return record_send(recorder, &record, &json, err);
+}
+
+int ring_record_end(struct recorder *recorder, const struct ring_ending *ending,
+		    struct sbx_error *err)
+{
+	_cleanup_text_ struct text record = TEXT_INIT;
+	const char *channel = ending->channel;
+	struct json_writer json;
+	uint64_t random = 0;
+	char digits[17];
+	int r;
+
+	if (!channel) {
+		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+			return sbx_error_what(err, -EIO, "cannot name the channel in a record");
+		(void)snprintf(digits, sizeof(digits), "%016llx", (unsigned long long)random);
+		channel = digits;
+	}
+	r = record_violation(recorder, ending, channel, err);
+	if (r < 0)
+		return r;
+	begin(recorder, ending, channel, "ring_closed", &record, &json);
+	json_member_string(&json, "end", ends[ending->end]);
+	add_counters(&json, &ending->statistics);
+	return record_send(recorder, &record, &json, err);
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * One side of a channel: from the command line to struct sbx_ring, and what its results mean
+ *
+ * Where the channel is follows from one of four places, and two of them at once are refused: a
+ * NAME,
+ * --endpoint, --fd, and without all of these $SBX_RING_FD, which sbx-spawn and "sbx-ring pair" set.
+ */
+
+#include "ring.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "base/units.h"
+
+#include "tool.h"
+
+/* "For ever" for the hand-shake, whose deadline the library adds to the time of day. */
+#define OPEN_USEC UINT64_C(3155760000000000)
+#define STATUS_USEC UINT64_C(5000000)
+#define FIRST_FD 3
+
+int ring_refuse(struct sbx_error *err, const char *what, const char *why, const char *fix)
+{
+	(void)error_fill(err, -EINVAL, why, fix, "%s", what);
+	return TOOL_USAGE;
+}
+
+/* ---- the options ---- */
+
+static int find_word(const char *const *words, const char *word)
+{
+	int i = 0;
+
+	while (words[i] && !(word && strcmp(words[i], word) == 0))
+		i++;
+	return words[i] ? i : 0;
+}
+
+static int set_property(struct sbx_ring_config *config, const char *property, struct sbx_error *err)
+{
+	const char *equals = strchr(property, '=');
+	_cleanup_free_ char *key = equals ? strndup(property, (size_t)(equals - property)) : NULL;
+	int r;
+
+	if (!equals)
+		return error_fill(err, -EINVAL, "it has no '='",
+				  "write --property=ipc_timeout_ms=2000", "'%s' is no property",
+				  property);
+	if (!key)
+		return sbx_error_what(err, -ENOMEM, "cannot read the properties");
+	r = sbx_ring_configure(config, key, equals + 1, err);
+	return r;
+}
+
+/* Properties first: an option on the same command line wins. */
+static int configure(const struct side *side, struct sbx_ring_config *config, struct sbx_error *err)
+{
+	static const char *const transports[] = { "shared_memory", "unix_socket", "tcp", NULL };
+	static const char *const modes[] = { "stream", "call", NULL };
+	static const char *const policies[] = { "wait", "fail", "drop", NULL };
+	const struct ring_values *values = side->values;
+
+	for (size_t i = 0; i < values->properties.n_items; i++) {
+		int r = set_property(config, values->properties.items[i], err);
+
+		if (r < 0)
+			return r;
+	}
+	if (values->transport)
+		config->transport = find_word(transports, values->transport);
+	if (values->mode)
+		config->mode = find_word(modes, values->mode);
+	if (values->when_full)
+		config->when_full = find_word(policies, values->when_full);
+	if (values->size > 0)
+		config->total_bytes = (size_t)values->size;
+	if (values->endpoint)
+		config->endpoint = values->endpoint;
+	if (values->timeout_usec > 0)
+		config->timeout_usec = values->timeout_usec;
+	else if (config->timeout_usec == 0)
+		config->timeout_usec = OPEN_USEC;
+	return 0;
+}
+
+/* Where the channel is. */
+struct place {
+	const char *name;
+	int socket;
+};
+
+/* The number of an open fd above stderr in $SBX_RING_FD, -ENOENT if that is not set. */
+static int read_variable(struct sbx_error *err)
+{
+	const char *text = getenv(RING_FD_VARIABLE);
+	uint64_t number;
+
+	if (!text || text[0] == '\0')
+		return -ENOENT;
+	if (units_parse_count(text, &number, NULL) < 0 || number < FIRST_FD || number > INT32_MAX ||
+	    fcntl((int)number, F_GETFD) < 0)
+		return error_fill(
+			err, -EBADF, "it is not the number of an open file descriptor",
+			"start it with 'sbx-ring pair' or 'sbx-spawn --ring-fd', or unset it",
+			RING_FD_VARIABLE " is '%s'", text);
+	return (int)number;
+}
+
+static int no_channel(struct sbx_error *err)
+{
+	return ring_refuse(err, "no channel given",
+			   "there is no NAME, --endpoint or --fd, and " RING_FD_VARIABLE
+			   " is not set",
+			   "write a NAME of 'sbx-ring ls', or start it with 'sbx-ring pair'");
+}
+
+static int find_given(const struct side *side, const char *name, const char *endpoint,
+		      struct place *ret, struct sbx_error *err)
+{
+	const struct ring_values *values = side->values;
+	int fd = values->fd;
+
+	if ((name != NULL) + (endpoint != NULL) + (fd >= 0) > 1)
+		return ring_refuse(err, "more than one channel given",
+				   "a NAME, --endpoint and --fd exclude each other",
+				   "leave out all but one");
+	*ret = (struct place){ .name = name, .socket = fd };
+	if (name || endpoint || fd >= 0)
+		return 0;
+	ret->socket = read_variable(err);
+	if (ret->socket == -ENOENT)
+		return no_channel(err);
+	return ret->socket < 0 ? TOOL_USAGE : 0;
+}
+
+/* A name is of a channel in shared memory; an endpoint of the same transport is one, too. */
+static int check_transport(const struct sbx_ring_config *config, struct place *place,
+			   struct sbx_error *err)
+{
+	bool is_shared = config->transport == SBX_RING_SHARED_MEMORY;
+
+	if (place->name && !is_shared)
+		return ring_refuse(err, "a NAME does not go with this transport",
+				   "a name is of a channel in shared memory",
+				   "write the path or the port with --endpoint");
+	if (is_shared && config->endpoint)
+		place->name = config->endpoint;
+	if (place->socket >= 0 && config->transport == SBX_RING_TCP)
+		return ring_refuse(err, "a socket given by --fd does not go with transport tcp",
+				   "it is a unix socket", "leave out --transport");
+	if (place->name && named_check(place->name, err) < 0)
+		return TOOL_USAGE;
+	return 0;
+}
+
+static int check_role(struct side *side, const struct place *place, struct sbx_error *err)
+{
+	static const char *const roles[] = { "server", "client", NULL };
+	const struct ring_values *values = side->values;
+
+	if (values->create && place->socket < 0)
+		return ring_refuse(err, "--create has no effect without a socket",
+				   "a channel with a name has been made by its keeper",
+				   "leave it out, or write --role=server");
+	if (values->create && values->role)
+		return ring_refuse(err, "--create does not go with --role",
+				   "it means --role=server", "leave out one of them");
+	if (place->socket >= 0)
+		side->role = values->create ? SBX_RING_SERVER : SBX_RING_CLIENT;
+	if (values->role)
+		side->role = find_word(roles, values->role);
+	return 0;
+}
+
+/* ---- open ---- */
+
+/* The socket must be one: sbx_ring_open() would close stdin or a file. */
+static int check_socket(int socket, struct sbx_error *err)
+{
+	int domain = 0;
+	socklen_t size = sizeof(domain);
+
+	if (getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX)
+		return 0;
+	(void)error_fill(err, -ENOTSOCK, "it is not a unix socket",
+			 "start the command with 'sbx-ring pair' or 'sbx-spawn --ring-fd'",
+			 "cannot use file descriptor %d as a channel", socket);
+	return TOOL_USAGE;
+}
+
+static void know_peer_of(struct side *side, int socket)
+{
+	side->has_peer = peer_identify(socket, &side->peer) == 0;
+}
+
+/* The keeper knows which process has the other role now. */
+static void ask_for_peer(struct side *side)
+{
+	_cleanup_close_ int keeper = named_connect(side->name, NULL);
+	char bytes[NAMED_BYTES_MAX + 1];
+	size_t n_bytes, n_fds;
+	struct ring_status status;
+	uint64_t pid;
+
+	if (keeper < 0 ||
+	    named_ask(keeper, side->name, "{\"type\":\"STATUS\"}", STATUS_USEC, bytes, &n_bytes,
+		      NULL, 0, &n_fds, NULL) < 0 ||
+	    ring_status_parse(bytes, n_bytes, &status) < 0)
+		return;
+	pid = status.pids[side->role == SBX_RING_SERVER ? SBX_RING_CLIENT : SBX_RING_SERVER];
+	side->has_peer = pid > 0 && pid <= INT32_MAX;
+	side->peer.pid = (pid_t)pid;
+	side->peer.place = PEER_BESIDE;
+}
+
+/* Whoever refuses us, and wrong input, are answers; the rest is a failure. */
+static int status_of(int r)
+{
+	static const struct {
+		int code, status;
+	} statuses[] = {
+		{ -EINVAL, TOOL_USAGE },  { -EOPNOTSUPP, TOOL_USAGE }, { -ENOENT, TOOL_NO },
+		{ -EBUSY, TOOL_NO },	  { -ECONNREFUSED, TOOL_NO },  { -EPERM, TOOL_NO },
+		{ -EACCES, TOOL_NO },	  { -ETIMEDOUT, TOOL_NO },     { -ECONNRESET, TOOL_NO },
+		{ -EPIPE, TOOL_NO },	  { -EPROTO, TOOL_NO },	       { -EBADMSG, TOOL_NO },
+		{ -EADDRINUSE, TOOL_NO },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(statuses); i++)
+		if (r == statuses[i].code)
+			return statuses[i].status;
+	return r;
+}
+
+/* A client inside a sandbox often has no place for records: that is no reason to refuse it. A given
+ * fd is never ignored. */
+static int open_recorder(struct side *side, struct sbx_error *err)
+{
+	struct sbx_error reason = { .code = 0 };
+	int r = ring_record_open(side->values, &side->recorder, &reason);
+
+	if (r >= 0)
+		return 0;
+	if (side->role == SBX_RING_CLIENT)
+		return 0;
+	if (err)
+		*err = reason;
+	return r;
+}
+
+static int open_ring(struct side *side, const struct sbx_ring_config *config, int socket,
+		     struct sbx_error *err)
+{
+	_cleanup_close_ int owned = socket;
+	int r = open_recorder(side, err);
+
+	if (r < 0)
+		return r;
+	if (socket >= 0)
+		know_peer_of(side, socket);
+	side->config = *config;
+	side->timeout_usec =
+		side->values->timeout_usec > 0 ? side->values->timeout_usec : SBX_RING_FOREVER;
+	r = sbx_ring_open(config, side->role, take_fd(&owned), &side->ring, err);
+	return r < 0 ? status_of(r) : 0;
+}
+
+int side_open_socket(struct side *side, int socket, struct sbx_error *err)
+{
+	struct sbx_ring_config config = { .size = sizeof(config) };
+	_cleanup_close_ int owned = socket;
+	int r = configure(side, &config, err);
+
+	return r < 0 ? TOOL_USAGE : open_ring(side, &config, take_fd(&owned), err);
+}
+
+int side_open(struct side *side, const char *name, struct sbx_error *err)
+{
+	struct sbx_ring_config config = { .size = sizeof(config) };
+	struct place place;
+	int r = configure(side, &config, err);
+
+	if (r < 0)
+		return r == -EINVAL ? TOOL_USAGE : r;
+	r = find_given(side, name, config.endpoint, &place, err);
+	if (r == 0)
+		r = check_transport(&config, &place, err);
+	if (r == 0)
+		r = check_role(side, &place, err);
+	if (r == 0 && place.socket >= 0)
+		r = check_socket(place.socket, err);
+	if (r != 0)
+		return r;
+	if (place.socket >= 0)
+		(void)fd_set_cloexec(place.socket);
+	side->name = place.name;
+	config.endpoint = place.name ? place.name : config.endpoint;
+	return open_ring(side, &config, place.socket, err);
+}
+
+bool side_has_endpoint(const struct side *side)
+{
+	return side->config.endpoint && side->config.endpoint[0] != '\0';
+}
+
+/* ---- the end ---- */
+
+static enum ring_end end_of(int r)
+{
+	static const struct {
+		int code;
+		enum ring_end end;
+	} ends[] = {
+		{ 0, RING_END_CLOSED },		 { SBX_RING_CLOSED, RING_END_CLOSED },
+		{ -EPIPE, RING_END_CLOSED },	 { -ECONNRESET, RING_END_DIED },
+		{ -EPROTO, RING_END_VIOLATION },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(ends); i++)
+		if (r == ends[i].code)
+			return ends[i].end;
+	return RING_END_FAILED;
+}
+
+static int record_end(struct side *side, int r, struct sbx_error *err)
+{
+	struct ring_ending ending = {
+		.channel = side->name,
+		.transport = sbx_ring_transport_name(side->ring),
+		.role = side->role,
+		.end = end_of(r),
+		.violation = sbx_ring_violation(side->ring),
+		.statistics = { .size = sizeof(ending.statistics) },
+	};
+
+	if (side->recorder.fd < 0)
+		return 0;
+	/* Only now: the other side may have come after this one. */
+	if (side->name)
+		ask_for_peer(side);
+	ending.peer = side->has_peer ? &side->peer : NULL;
+	sbx_ring_get_statistics(side->ring, &ending.statistics);
+	return ring_record_end(&side->recorder, &ending, err);
+}
+
+int side_close(struct side *side, int r, struct sbx_error *err)
+{
+	int recorded;
+
+	if (!side->ring)
+		return 0;
+	recorded = record_end(side, r, err);
+	sbx_ring_close(side->ring);
+	side->ring = NULL;
+	return recorded;
+}
+
+void side_deinit(struct side *side)
+{
+	(void)side_close(side, -ECANCELED, NULL);
+	recorder_deinit(&side->recorder);
+	peer_deinit(&side->peer);
+}
+
+static const struct {
+	int code;
+	const char *why, *fix;
+} explanations[] = {
+	{ SBX_RING_FULL, "there was no room for the message before the time-out",
+	  "let the other side read faster, allow more time (--timeout), or make a larger channel" },
+	{ SBX_RING_EMPTY, "no message came before the time-out", "allow more time (--timeout)" },
+	{ SBX_RING_CLOSED, "the other side has closed the channel", NULL },
+	{ -EPIPE, "the other side has closed the channel", NULL },
+	{ -ECONNRESET, "the process of the other side has died", "see its own messages" },
+	{ -EMSGSIZE, "a message has at most 16777221 bytes", "send it in parts" },
+};
+
+/* A violation names what the other side wrote. */
+static void explain(const struct side *side, int r, const char *doing, struct sbx_error *err)
+{
+	const char *violation = side->ring ? sbx_ring_violation(side->ring) : NULL;
+
+	(void)sbx_error_what(err, r < 0 ? r : -EAGAIN, "cannot %s", doing);
+	if (r == -EPROTO) {
+		sbx_error_why(err, "the other side has broken the rules of the channel: %s",
+			      violation ? violation : "unknown");
+		sbx_error_fix(err, "do not trust that process; see VIOLATIONS in sbx-ring(1)");
+		return;
+	}
+	for (size_t i = 0; i < N_ELEMENTS(explanations); i++) {
+		if (explanations[i].code != r)
+			continue;
+		sbx_error_why(err, "%s", explanations[i].why);
+		if (explanations[i].fix)
+			sbx_error_fix(err, "%s", explanations[i].fix);
+	}
+}
+
+int side_fail(struct side *side, int r, const char *doing, struct sbx_error *err)
+{
+	struct sbx_error unrecorded = { .code = 0 };
+
+	explain(side, r, doing, err);
+	if (side_close(side, r, &unrecorded) < 0 && unrecorded.code < 0)
+		sbx_error_context(err, "and the record of it was not written: %s", unrecorded.what);
+	return r > 0 ? TOOL_NO : status_of(r);
+}
+
+/* Is the endpoint only without its other side for now? */
+static bool is_passing(int r)
+{
+	return r == -ETIMEDOUT || r == -ECONNREFUSED || r == -ECONNRESET || r == -EADDRINUSE;
+}
+
+int side_reconnect(struct side *side, struct sbx_error *err)
+{
+	int r = side_close(side, 0, err);
+
+	if (r < 0)
+		return r;
+	do
+		r = sbx_ring_open(&side->config, side->role, -EBADF, &side->ring, err);
+	while (is_passing(r) && side->values->timeout_usec == 0);
+	/* The keeper, or the directory of the socket, is gone for good. */
+	if (r == -ENOENT || r == -EBUSY || is_passing(r)) {
+		if (err)
+			*err = (struct sbx_error){ .code = 0 };
+		return RING_NO_MORE;
+	}
+	return r < 0 ? status_of(r) : 0;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The members of a keeper's answer about its channel */
+
+#include "ring.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+
+static const struct {
+	const char *name;
+	bool is_text;
+	size_t offset, size;
+} members[] = {
+#define TEXT(member, name)                                                                         \
+	{                                                                                          \
+		name, true, offsetof(struct ring_status, member),                                  \
+			sizeof(((struct ring_status *)NULL)->member)                               \
+	}
+#define NUMBER(member, name)                                                                       \
+	{                                                                                          \
+		name, false, offsetof(struct ring_status, member), sizeof(uint64_t)                \
+	}
+	TEXT(name, "name"),
+	TEXT(state, "state"),
+	TEXT(mode, "mode"),
+	NUMBER(capacity, "capacity"),
+	NUMBER(pids[SBX_RING_SERVER], "server_pid"),
+	NUMBER(pids[SBX_RING_CLIENT], "client_pid"),
+	NUMBER(n_bytes[SBX_RING_SERVER], "server_bytes"),
+	NUMBER(n_bytes[SBX_RING_CLIENT], "client_bytes"),
+#undef TEXT
+#undef NUMBER
+};
+
+static void take_text(const struct json_item *value, char *to, size_t size)
+{
+	_cleanup_text_ struct text decoded = TEXT_INIT, shown = TEXT_INIT;
+
+	if (value->kind != JSON_STRING)
+		return;
+	(void)json_decode(value, &decoded);
+	text_add_visible(&shown, text_string(&decoded), decoded.len);
+	(void)snprintf(to, size, "%s", text_string(&shown));
+}
+
+static void take_member(const struct json_item *name, const struct json_item *value,
+			struct ring_status *status)
+{
+	for (size_t i = 0; i < N_ELEMENTS(members); i++) {
+		char *to = (char *)status + members[i].offset;
+		uint64_t number;
+
+		if (!json_equals(name, members[i].name))
+			continue;
+		if (members[i].is_text)
+			take_text(value, to, members[i].size);
+		else if (value->kind == JSON_NUMBER && json_u64(value, &number) == 0)
+			memcpy(to, &number, sizeof(number));
+	}
+}
+
+int ring_status_parse(const char *bytes, size_t n_bytes, struct ring_status *ret)
+{
+	struct ring_status status = { .capacity = 0 };
+	struct json_scanner scanner;
+	struct json_item name, value;
+	int r;
+
+	json_scan(&scanner, bytes, n_bytes);
+	if (json_next(&scanner, &name) != 1 || name.kind != JSON_OBJECT_BEGIN)
+		return -EBADMSG;
+	while ((r = json_next_member(&scanner, &name, &value)) == 1) {
+		take_member(&name, &value, &status);
+		if (json_skip(&scanner, &value) < 0)
+			return -EBADMSG;
+	}
+	if (r < 0)
+		return -EBADMSG;
+	*ret = status;
+	return 0;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Shared by the verbs of sbx-ring: the values of options, one open side of a channel, its records
+ *
+ * One file for each verb: tools/ring-NAME.c. The tables are in sbx-ring.c.
+ */
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <sbx/ring.h>
+
+#include "base/options.h"
+#include "record/record.h"
+#include "ring/named.h"
+#include "service/peer.h"
+
+struct sbx_error;
+struct tool_run;
+
+#define RING_FD_VARIABLE "SBX_RING_FD"
+
+struct ring_values {
+	/* of a channel */
+	uint64_t size; /* of both directions together; 0: the default */
+	const char *mode;
+
+	/* of the keeper */
+	bool keep;
+
+	/* of one side */
+	const char *transport, *endpoint, *role, *when_full;
+	struct option_list properties;
+	int fd;
+	bool create;
+	uint64_t timeout_usec; /* 0: for ever */
+	bool by_nul, by_length;
+	bool follow;
+	int audit_fd; /* -EBADF: the service of sbx-audit, or the spool */
+
+	const char *with; /* pair */
+	bool serve;	  /* call */
+	bool watch, dump; /* inspect */
+	uint64_t n_dumped;
+};
+
+verb_fn ring_verb_create;
+verb_fn ring_verb_send;
+verb_fn ring_verb_recv;
+verb_fn ring_verb_call;
+verb_fn ring_verb_pair;
+verb_fn ring_verb_pipe;
+verb_fn ring_verb_inspect;
+verb_fn ring_verb_ls;
+
+/* Fills @err; returns TOOL_USAGE. */
+int ring_refuse(struct sbx_error *err, const char *what, const char *why, const char *fix);
+
+/* ---- ring-record.c: records about the end of a channel ---- */
+
+/* How it ended, as in sbx-audit-layout(7). */
+enum ring_end {
+	RING_END_CLOSED,
+	RING_END_DIED,
+	RING_END_VIOLATION,
+	RING_END_FAILED,
+};
+
+struct ring_ending {
+	const char *channel;	 /* its name; NULL: random digits stand for it */
+	const struct peer *peer; /* NULL: unknown */
+	const char *transport;
+	int role;
+	enum ring_end end;
+	const char *violation; /* its name, for RING_END_VIOLATION */
+	struct sbx_ring_statistics statistics;
+};
+
+/* Opens the target of records: --audit-fd, the service of sbx-audit, or the spool. */
+int ring_record_open(const struct ring_values *values, struct recorder *ret, struct sbx_error *err);
+/* Writes ring_violation, if there was one, and ring_closed. */
+int ring_record_end(struct recorder *recorder, const struct ring_ending *ending,
+		    struct sbx_error *err);
+
+/* ---- ring-side.c: one side of a channel ---- */
+
+struct side {
+	struct tool_run *run;
+	const struct ring_values *values;
+	struct sbx_ring *ring;
+	struct recorder recorder;
+	struct peer peer;
+	bool has_peer;
+	const char *name; /* of the channel, or NULL */
+	int role;
+	uint64_t timeout_usec;
+	struct sbx_ring_config config; /* for opening it again */
+};
+
+#define SIDE_INIT(the_run, the_role)                                                               \
+	{                                                                                          \
+		.run = (the_run), .values = (the_run)->values, .recorder = RECORDER_INIT,          \
+		.peer = PEER_INIT, .role = (the_role)                                              \
+	}
+#define _cleanup_side_ _cleanup_(side_deinit)
+/* Closes the channel, as one that failed if it is still open. */
+void side_deinit(struct side *side);
+
+/*
+ * Opens the channel that the command line names: a NAME (@name, may be NULL), --endpoint, --fd or
+ * $SBX_RING_FD. side->role is the default of the verb, which --role and --create change. Returns 0,
+ * an exit status with @err, or negative errno with @err.
+ */
+int side_open(struct side *side, const char *name, struct sbx_error *err);
+/* The same over @socket, which is taken. */
+int side_open_socket(struct side *side, int socket, struct sbx_error *err);
+/* Can it be opened again? */
+bool side_has_endpoint(const struct side *side);
+/* Waits at the endpoint for another side. 0; RING_NO_MORE if there will be none; or as
+ * side_open(). */
+#define RING_NO_MORE 64
+int side_reconnect(struct side *side, struct sbx_error *err);
+/* Closes the channel and records its end: @r is 0 or SBX_RING_CLOSED, or the result that ended it.
+ * 0, or an exit status or negative errno if the record cannot be written. */
+int side_close(struct side *side, int r, struct sbx_error *err);
+/*
+ * A call with the ring has returned @r < 0, or a positive result that is a failure here. Closes the
+ * channel, records that and fills @err: what could not be done is "cannot DOING". Returns an exit
+ * status or @r.
+ */
+int side_fail(struct side *side, int r, const char *doing, struct sbx_error *err);
+
+/* ---- ring-input.c: records of stdin ---- */
+
+enum framing {
+	FRAMING_LINES,
+	FRAMING_NUL,
+	FRAMING_LENGTH, /* u32 little-endian, then so many bytes */
+};
+
+int ring_framing(const struct ring_values *values, enum framing *ret, struct sbx_error *err);
+
+struct input {
+	int fd;
+	enum framing framing;
+	char *bytes;
+	size_t n_allocated, begin, end;
+	uint64_t number; /* of the last record, from 1 */
+	bool is_at_end;
+};
+
+#define _cleanup_input_ _cleanup_(input_deinit)
+void input_deinit(struct input *input);
+/* Is a whole record in the buffer? */
+bool input_is_ready(struct input *input);
+#define INPUT_END 1
+/* 0 with the next record, valid until the next call; INPUT_END; -EMSGSIZE (longer than a message),
+ * -EBADMSG (the end is inside of a record), or another errno. */
+int input_next(struct input *input, const void **ret, size_t *ret_n_bytes);
+/* What a negative result means for a user. Returns an exit status or @r. */
+int input_fail(const struct input *input, int r, struct sbx_error *err);
+
+/* ---- ring-output.c: messages to an fd ---- */
+
+struct output {
+	int fd;
+	enum framing framing;
+	char *bytes;
+	size_t n_bytes;
+};
+
+#define _cleanup_output_ _cleanup_(output_deinit)
+void output_deinit(struct output *output);
+/* Writes or keeps one message. 0 or negative errno. */
+int output_add(struct output *output, const void *bytes, size_t n_bytes);
+int output_flush(struct output *output);
+/* What a failed write to stdout means for a user: closes @side and fills @err. If the reader has
+ * gone, the process ends as by SIGPIPE. */
+int output_fail(struct side *side, int r, struct sbx_error *err);
+
+/* ---- ring-process.c: commands ---- */
+
+/* 128 + N for a signal, as a shell. */
+int process_status(int wait_status);
+/* Waits for @pid. */
+int process_wait(pid_t pid, int *ret_status);
+/* Never returns: executes argv, or writes an error as tools do and exits with 126 or 127. */
+void process_exec(const struct tool_run *run, char *const argv[]) __attribute__((__noreturn__));
+
+/* ---- ring-directory.c: the sockets of keepers ---- */
+
+struct text;
+/* Adds the directory, and creates it with mode 0700 if necessary: -EPERM with @err if another user
+ * could write to it. */
+int ring_make_directory(struct text *out, struct sbx_error *err);
+
+/* ---- ring-status.c: what keepers tell ---- */
+
+struct ring_status {
+	char name[NAMED_NAME_MAX + 1];
+	char state[32], mode[16];
+	uint64_t capacity;
+	uint64_t pids[2];    /* of server and client; 0: none */
+	uint64_t n_bytes[2]; /* on their way from server and client */
+};
+
+/* Reads the members of a STATUS or INSPECT answer; unknown ones are ignored. 0 or -EBADMSG. */
+int ring_status_parse(const char *bytes, size_t n_bytes, struct ring_status *ret);
