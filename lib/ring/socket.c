@@ -63,13 +63,14 @@ struct socket_ring {
 	struct endpoint endpoint; /* listens until there is a client */
 	int socket;		  /* -EBADF: not connected yet */
 	int pidfd;		  /* of sbx_ring_watch(), or -EBADF */
-	struct spin spin;
 	bool is_packet;
 	bool awaits_welcome;
+	struct spin spin;
 
 	struct queue in;
 	size_t n_peeked; /* bytes of the record that peek returned, with its header; 0: none */
 	bool is_closed;	 /* the peer said goodbye */
+	bool is_dry;	 /* the last read found nothing */
 	bool is_at_end;	 /* nothing more comes */
 	bool is_exited;	 /* the process of pidfd has ended */
 
@@ -244,6 +245,7 @@ static int pull(struct socket_ring *s)
 	bool was_exited = s->is_exited;
 	ssize_t n = read_some(s);
 
+	s->is_dry = n == -EAGAIN;
 	if (n > 0 || n == -ENOMEM || s->ring.failure)
 		return n > 0 ? 1 : (int)n;
 	/* The process may have sent its last bytes after our read and before its exit. */
@@ -560,15 +562,17 @@ static bool sleep_until(struct socket_ring *s, uint32_t events, uint64_t deadlin
 
 static bool spin(struct socket_ring *s, unsigned events, uint64_t deadline)
 {
-	uint64_t usec = spin_begin(&s->spin), end = usec > 0 ? deadline_sooner(deadline, usec) : 0;
+	uint64_t usec = spin_begin(&s->spin);
+	uint64_t end = usec > 0 ? deadline_sooner(deadline, usec) : 0;
 	bool is_found = false;
 
+	if (usec == 0)
+		return false;
 	while (!is_found && deadline_left(end) > 0) {
 		shared_pause();
 		is_found = is_possible(s, events);
 	}
-	if (usec > 0)
-		spin_end(&s->spin, is_found);
+	spin_end(&s->spin, is_found);
 	return is_found;
 }
 
@@ -577,7 +581,8 @@ static int socket_wait(struct sbx_ring *ring, unsigned events, uint64_t timeout_
 	struct socket_ring *s = of(ring);
 	uint64_t deadline;
 
-	if (is_possible(s, events))
+	/* After a read that found nothing, poll() looks for more as well as another read. */
+	if (is_possible(s, s->is_dry && timeout_usec > 0 ? events & ~SBX_RING_READABLE : events))
 		return 0;
 	if (timeout_usec == 0)
 		return SBX_RING_EMPTY;
