@@ -4,7 +4,7 @@
  * A server that greets with the wrong fds
  *
  * A client believes its server about messages, but the files that it maps must not be able to kill
- * it: reading behind the end of a file raises SIGBUS, and a pipe cannot be mapped. Each row changes
+ * it: reading past the end of a file raises SIGBUS, and a pipe cannot be mapped. Each row changes
  * one thing of a hello that is accepted without the change.
  */
 #include "test.h"
