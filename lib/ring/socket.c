@@ -311,10 +311,24 @@ static int set_events(struct socket_ring *s, int operation, int fd, uint32_t eve
 	return epoll_ctl(s->ring.fd, operation, fd, &event) < 0 ? -errno : 0;
 }
 
+/* With the kernel's default the two sides of a unix socket take turns for messages of 64 KiB; TCP
+ * adapts its buffer. The kernel doubles what is set, for its own structures, and may grant less. */
+static void widen_buffer(const struct socket_ring *s)
+{
+	int now = 0,
+	    wanted = (int)(output_limit(s) < INT32_MAX / 2 ? output_limit(s) : INT32_MAX / 2);
+	socklen_t size = sizeof(now);
+
+	if (s->ring.config.transport == SBX_RING_UNIX_SOCKET &&
+	    getsockopt(s->socket, SOL_SOCKET, SO_SNDBUF, &now, &size) == 0 && now / 2 < wanted)
+		(void)setsockopt(s->socket, SOL_SOCKET, SO_SNDBUF, &wanted, sizeof(wanted));
+}
+
 static int adopt(struct socket_ring *s, int socket)
 {
 	s->socket = socket;
 	s->armed = EPOLLIN;
+	widen_buffer(s);
 	return set_events(s, EPOLL_CTL_ADD, socket, s->armed);
 }
 
