@@ -41,6 +41,7 @@ static const struct {
 	{ "--audit-fd", "an open file cannot be kept" },
 	{ "--proxy-fd", "an open file cannot be kept" },
 	{ "--pass-fd", "an open file cannot be kept" },
+	{ "--ring-fd", "an open file cannot be kept" },
 };
 
 static bool is_one_of(const char *word, const char *const *words)

@@ -87,6 +87,7 @@ static const struct option_spec options[] = {
 	FLAG("debug", debug, "let 'sbx-ctl exec' enter, if the policy allows it"),
 	FLAG("ptrace", ptrace, "let it trace its own children: strace, gdb"),
 	LIST("pass-fd", pass_fd, "N", "let it inherit this file descriptor"),
+	OPEN("ring-fd", true, ring_fd, NULL, "let it inherit a channel, as SBX_RING_FD"),
 	ROW("out", 'o', OPTION_PATH, out, "DIR|FILE.tar", "write its changes to this directory or archive"),
 	ROW("report", 0, OPTION_PATH, report, "FILE", "write a JSON report when it ends"),
 	OPEN("report-fd", false, report_fd, ">FILE", "the same, to a file descriptor"),
@@ -201,6 +202,7 @@ static int on_started(void *userdata, pid_t init, const char *cgroup, struct sbx
 	struct spawn_run *run = userdata;
 	int r;
 
+	spawn_let_ring_go(run);
 	run->entry.init = init;
 	run->entry.init_start = (uint64_t)process_start_ticks(init);
 	run->entry.cgroup = cgroup;

@@ -12,6 +12,8 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <spawn.h> /* NOLINT(readability-duplicate-include): that of libc, before our own */
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -87,12 +89,27 @@ static int refuse(struct spawn_run *run, int code, struct sbx_error *err)
 	return run->result.status;
 }
 
+/* The command has the environment of this process. */
+static int name_ring(const struct spawn_request *request, struct sbx_error *err)
+{
+	char number[16];
+
+	if (!request->has_ring)
+		return 0;
+	(void)snprintf(number, sizeof(number), "%d", request->ring_fd);
+	return setenv("SBX_RING_FD", number, 1) < 0
+		       ? sbx_error_what(err, -ENOMEM, "cannot set SBX_RING_FD for the command")
+		       : 0;
+}
+
 static int begin(struct spawn_run *run, struct sbx_error *err)
 {
 	static const char warning[] =
 		SPAWN_TOOL ": running without any protection (--no-sandbox)\n";
 	int r = spawn_take_fds(run->tool->values, err);
 
+	if (r == 0)
+		r = name_ring(&run->request, err);
 	if (r == 0)
 		r = spawn_open_records(run, err);
 	if (r == 0)
@@ -115,6 +132,7 @@ int spawn_run_bare(struct spawn_run *run, struct sbx_error *err)
 	r = start(run, &before, &pid);
 	if (r < 0)
 		return refuse(run, r, err);
+	spawn_let_ring_go(run);
 	take_end(run, await_end(pid, &waited));
 	r = spawn_record_end(run, NULL, err);
 	return r < 0 ? r : run->result.status;

@@ -30,6 +30,7 @@ static const size_t kept_without_sandbox[] = {
 	offsetof(struct spawn_values, unix_socket), offsetof(struct spawn_values, connect),
 	offsetof(struct spawn_values, device),	    offsetof(struct spawn_values, pass_fd),
 	offsetof(struct spawn_values, best_effort), offsetof(struct spawn_values, ptrace),
+	offsetof(struct spawn_values, ring_fd),
 };
 
 static bool is_kept_without_sandbox(const struct option_spec *spec)

@@ -16,7 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -187,14 +189,57 @@ static int check_fd(const char *word, int fd, struct sbx_error *err)
 	return 0;
 }
 
+#define A_CONNECTED_SOCKET                                                                         \
+	"give it one end of a socketpair(AF_UNIX, SOCK_SEQPACKET), whose other end the server of " \
+	"the channel holds"
+
+/* The first reason why @fd cannot be the socket of a channel, or NULL. */
+static const char *find_ring_fault(const struct spawn_values *values, int fd)
+{
+	struct sockaddr_un peer;
+	socklen_t length = sizeof(int), n_peer = sizeof(peer);
+	int family, type, listens = 0;
+
+	/* Each of the three may be replaced by a pipe or a terminal of the sandbox. */
+	if (fd <= STDERR_FILENO)
+		return "it is stdin, stdout or stderr";
+	if (fd == values->policy_fd || fd == values->proxy_fd || fd == values->report_fd ||
+	    fd == values->audit_fd)
+		return "another option uses the same file descriptor";
+	if (isatty(fd))
+		return "it is a terminal";
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &length) < 0)
+		return "it is not a socket";
+	if (family != AF_UNIX)
+		return "it is not a unix socket, the only kind that carries the memory of a channel";
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) < 0 || type == SOCK_DGRAM)
+		return "it is a datagram socket, which does not tell when the other end is closed";
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens)
+		return "it is listening, so it has no other end";
+	return getpeername(fd, (struct sockaddr *)&peer, &n_peer) < 0 ? "it is not connected"
+								      : NULL;
+}
+
+static int check_ring(const struct spawn_values *values, struct sbx_error *err)
+{
+	const char *fault = find_ring_fault(values, values->ring_fd);
+	char word[16];
+
+	if (!fault)
+		return 0;
+	(void)snprintf(word, sizeof(word), "%d", values->ring_fd);
+	return spawn_bad_value("--ring-fd", word, fault, A_CONNECTED_SOCKET, err);
+}
+
 static int read_fds(struct spawn_run *run, struct sbx_error *err)
 {
 	const struct option_list *list = &run->values->pass_fd;
+	int ring_fd = run->values->ring_fd;
 	int *fds;
 
-	if (list->n_items == 0)
+	if (list->n_items == 0 && ring_fd < 0)
 		return 0;
-	fds = arena_alloc(&run->arena, list->n_items * sizeof(*fds));
+	fds = arena_alloc(&run->arena, (list->n_items + 1) * sizeof(*fds));
 	if (!fds)
 		return spawn_no_memory(err);
 	for (size_t i = 0; i < list->n_items; i++) {
@@ -209,7 +254,12 @@ static int read_fds(struct spawn_run *run, struct sbx_error *err)
 	}
 	run->request.fds = fds;
 	run->request.n_fds = list->n_items;
-	return 0;
+	if (ring_fd < 0)
+		return 0;
+	fds[run->request.n_fds++] = ring_fd;
+	run->request.has_ring = true;
+	run->request.ring_fd = ring_fd;
+	return check_ring(run->values, err);
 }
 
 static const char *nth_layer(const void *list, size_t i)

@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <linux/filter.h>
 
@@ -64,6 +65,7 @@ struct spawn_values {
 	const char *uid;
 	bool pty, debug, ptrace;
 	struct option_list pass_fd;
+	int ring_fd;
 	const char *out, *report;
 	int report_fd, audit_fd;
 	bool print_plan, dry_run, check, no_sandbox;
@@ -184,6 +186,14 @@ int spawn_hand_over(const struct spawn_run *run, struct sbx_error *err);
 
 /* spawn-bare.c: --no-sandbox */
 int spawn_run_bare(struct spawn_run *run, struct sbx_error *err);
+
+/* Closes our copy of the channel's socket once the command's process has one: its end is to be seen
+ * when the last process inside has closed it. */
+static inline void spawn_let_ring_go(const struct spawn_run *run)
+{
+	if (run->request.has_ring)
+		(void)close(run->request.ring_fd);
+}
 
 /* spawn-changes.c */
 int changes_prepare(struct spawn_run *run, struct sbx_error *err);

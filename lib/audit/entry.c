@@ -57,6 +57,9 @@ static const struct audit_event events[] = {
 	{ .name = "proxy_stop", .is_sync = true },
 	{ .name = "proxy_connection", .required = { "host", "port" } },
 
+	{ .name = "ring_violation", .is_sync = true, .required = { "channel", "reason", "peer" } },
+	{ .name = "ring_closed", .required = { "channel", "counters" } },
+
 	{ .name = "log_created", .is_sync = true, .is_own = true },
 	{ .name = "log_verified", .is_sync = true, .is_own = true },
 	{ .name = "key_changed", .is_sync = true, .is_own = true },
@@ -334,7 +337,8 @@ static const struct text *writer_of(struct audit_entry *entry, const struct entr
 	struct text *writer = &entry->writer;
 
 	if (writer->len == 0 || text_status(writer) < 0 || options->uid != entry->writer_uid ||
-	    options->pid != entry->writer_pid || options->confined != entry->writer_confined) {
+	    options->pid != entry->writer_pid || options->confined != entry->writer_confined ||
+	    options->ring != entry->writer_ring) {
 		text_reset(writer);
 		text_addf(writer, "\"" WRITER "\":{\"uid\":%u", options->uid);
 		/* A spooled file has an owner, but no pid. */
@@ -342,10 +346,13 @@ static const struct text *writer_of(struct audit_entry *entry, const struct entr
 			text_addf(writer, ",\"pid\":%d", options->pid);
 		if (options->confined)
 			text_addf(writer, ",\"confined\":\"%s\"", options->confined);
+		if (options->ring)
+			text_addf(writer, ",\"ring\":\"%s\"", options->ring);
 		text_add_char(writer, '}');
 		entry->writer_uid = options->uid;
 		entry->writer_pid = options->pid;
 		entry->writer_confined = options->confined;
+		entry->writer_ring = options->ring;
 	}
 	return writer;
 }

@@ -163,10 +163,10 @@ struct audit_entry {
 	struct text values;
 	struct text decoded;
 	struct text piece;
-	struct text writer; /* the member "writer", cached for these three values */
+	struct text writer; /* the member "writer", cached for these four values */
 	unsigned writer_uid;
 	int writer_pid;
-	const char *writer_confined;
+	const char *writer_confined, *writer_ring;
 };
 
 void entry_deinit(struct audit_entry *entry);
@@ -181,8 +181,8 @@ struct entry_options {
 	bool has_writer;   /* uid and pid are valid: of a peer, or a file's owner, as the kernel
 			      reports */
 	unsigned uid;
-	int pid; /* 0: unknown */
-	const char *confined;
+	int pid;		     /* 0: unknown */
+	const char *confined, *ring; /* as in struct audit_writer */
 	bool is_own; /* the line is the log's: only the log's own events are allowed */
 };
 

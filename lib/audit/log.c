@@ -317,6 +317,7 @@ int audit_log_add(struct audit_log *log, const char *line, size_t n_bytes,
 		.uid = writer ? writer->uid : 0,
 		.pid = writer ? writer->pid : 0,
 		.confined = writer ? writer->confined : NULL,
+		.ring = writer ? writer->ring : NULL,
 	};
 	int r = add_line(log, &options, line, n_bytes, err);
 

@@ -51,6 +51,8 @@ struct audit_writer {
 	unsigned uid;
 	int pid;
 	const char *confined; /* a name by peer_place_name(), static; NULL: not confined */
+	const char *ring;     /* of the channel that it came over, in hexadecimal digits, the same
+				 for as long as the log is open; or NULL */
 };
 
 /* A committed checkpoint. */

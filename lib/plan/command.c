@@ -9,7 +9,7 @@
  *
  * The environment consists of an allow-list of the caller's variables and of those set for the
  * command. Later sources override earlier ones: passed variables, the policy's, the proxy's,
- * secrets, options. Strings of the caller's environment are referenced, not copied.
+ * secrets, options, the channel's. Strings of the caller's environment are referenced, not copied.
  *
  * The caller chooses the program; the policy decides which may be started. If no rule names
  * programs, only the command's own program may be executed. A policy that names programs must name
@@ -338,10 +338,51 @@ static void set_typed(struct variables *variables, const struct request_variable
 			     "sbx-spawn's own environment has no such variable");
 }
 
+#define RING_VARIABLE "SBX_RING_FD"
+
+/* What else would set the channel's variable, or NULL. */
+static const char *find_ring_rival(struct planner *planner)
+{
+	const struct spawn_request *request = planner->request;
+
+	for (size_t i = 0; i < request->n_variables; i++)
+		if (strcmp(request->variables[i].name, RING_VARIABLE) == 0)
+			return request->variables[i].option;
+	for (size_t i = 0; i < request->n_secrets; i++)
+		if (strcmp(request->secrets[i].name, RING_VARIABLE) == 0)
+			return "--secret";
+	if (planner_setting(planner, "env.set." RING_VARIABLE))
+		return "the policy's env.set";
+	return planner_setting(planner, "env.secrets." RING_VARIABLE) ? "the policy's env.secrets"
+								      : NULL;
+}
+
+/* With another number the command would take another file for its channel. A variable of the caller
+ * that merely passes is replaced: it names a channel of the caller's own. */
+static int set_ring(struct variables *variables)
+{
+	struct planner *planner = variables->planner;
+	const char *rival;
+
+	if (!planner->request->has_ring)
+		return 0;
+	rival = find_ring_rival(planner);
+	if (rival) {
+		(void)sbx_error_what(planner->err, -EINVAL,
+				     "cannot set " RING_VARIABLE " for the command");
+		sbx_error_why(planner->err, "--ring-fd sets it, and %s would, too", rival);
+		sbx_error_fix(planner->err, "leave one of them out");
+		return -EINVAL;
+	}
+	set_variable(variables,
+		     planner_format(planner, RING_VARIABLE "=%d", planner->request->ring_fd));
+	return 0;
+}
+
 static size_t count_at_most(const struct planner *planner)
 {
 	const struct spawn_request *request = planner->request;
-	size_t n = N_PROXY_VARIABLES + request->n_variables + request->n_secrets + 3;
+	size_t n = N_PROXY_VARIABLES + request->n_variables + request->n_secrets + 4;
 
 	for (char *const *at = request->environment; at && *at; at++)
 		n++;
@@ -364,7 +405,7 @@ int make_environment(struct planner *planner)
 	for (size_t i = 0; i < planner->request->n_variables; i++)
 		set_typed(&variables, &planner->request->variables[i]);
 	planner->chosen.environment = variables.rows;
-	return 0;
+	return set_ring(&variables);
 }
 
 /* ---- the program and the working directory ---- */

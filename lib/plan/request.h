@@ -111,6 +111,8 @@ struct spawn_request {
 	size_t n_devices;
 	const int *fds; /* that the command inherits, besides 0 to 2 */
 	size_t n_fds;
+	bool has_ring; /* one of them is the socket of a channel, which SBX_RING_FD names */
+	int ring_fd;
 	uint16_t proxy_port; /* port inside, for net mode proxy; 0: 8080 */
 	struct request_limit limits[N_LIMITS];
 };

@@ -18,7 +18,7 @@ static inline uint64_t cells_record_size(uint64_t n_bytes)
 	       ~(uint64_t)(SBX_RING_CELL_SIZE - 1);
 }
 
-/* Not 0 at position 0 with the nonce 0: fresh memory is no record. */
+/* One cell is added, so that zeroed memory never matches, even with the nonce 0. */
 static inline uint64_t cells_stamp(uint64_t position, uint64_t nonce)
 {
 	return (position + SBX_RING_CELL_SIZE) ^ nonce;

@@ -23,11 +23,12 @@
 #include "ring/memory.h"
 #include "ring/violation.h"
 
+#define ABORTS_MAX 4
 #define WHOLE (SBX_RING_RECORD_BEGIN | SBX_RING_RECORD_END)
 
 #define TOTAL_BYTES_DEFAULT (2 * (size_t)SBX_RING_CAPACITY_DEFAULT)
 #define TIMEOUT_USEC_DEFAULT UINT64_C(5000000)
-#define SPIN_USEC_DEFAULT 20
+#define SPIN_USEC_DEFAULT 100
 
 /* ---- opening and closing ---- */
 
@@ -57,7 +58,8 @@ static int check_config(const struct sbx_ring_config *config, int role, int sock
 	    config->when_full > SBX_RING_WHEN_FULL_DROP)
 		return refuse_config(err, "the role, mode or policy is unknown",
 				     "use the constants of <sbx/ring.h>");
-	if (socket < 0 && !config->endpoint[0])
+	/* TCP chooses a port. */
+	if (socket < 0 && !config->endpoint[0] && config->transport != SBX_RING_TCP)
 		return refuse_config(err, "it has neither a socket nor an endpoint",
 				     "pass a connected socket, or set the endpoint");
 	if (socket >= 0 && config->endpoint[0])
@@ -154,7 +156,7 @@ int sbx_ring_reconnect(struct sbx_ring **ring, struct sbx_error *err)
 	sbx_ring_close(*ring);
 	*ring = NULL;
 	r = sbx_ring_open(&config, role, -EBADF, ring, err);
-	if (r == 0)
+	if (*ring)
 		(*ring)->statistics = statistics;
 	return r;
 }
@@ -254,12 +256,14 @@ static int wait_patiently(struct sbx_ring *ring, unsigned events, struct patienc
 {
 	uint64_t left = patience->timeout_usec;
 
-	if (left != 0 && left != SBX_RING_FOREVER) {
-		if (patience->deadline == 0)
-			patience->deadline = deadline_after(left);
-		left = deadline_left(patience->deadline);
+	if (patience->deadline == 0) {
+		patience->deadline = deadline_after(left);
+		return ring->transport->wait(ring, events, left);
 	}
-	return ring->transport->wait(ring, events, left);
+	left = deadline_left(patience->deadline);
+	/* A transport is ready at once, at any time, while the other side changes a word to and
+	 * fro. */
+	return left == 0 ? SBX_RING_EMPTY : ring->transport->wait(ring, events, left);
 }
 
 /* An aborted message is ended before the next one begins. */
@@ -367,6 +371,13 @@ static int send_parts(struct sbx_ring *ring, struct pieces pieces, unsigned flag
 	return 0;
 }
 
+static int count_sent(struct sbx_ring *ring, size_t n_bytes)
+{
+	ring->statistics.messages_sent++;
+	ring->statistics.bytes_sent += n_bytes;
+	return 0;
+}
+
 static int count_unsent(struct sbx_ring *ring, int r)
 {
 	if (r == 0)
@@ -387,17 +398,14 @@ static int send_pieces(struct sbx_ring *ring, const struct pieces *pieces, unsig
 			? -EMSGSIZE
 			: send_parts(ring, *pieces, flags, &patience);
 
-	if (r != 0)
-		return count_unsent(ring, r);
-	ring->statistics.messages_sent++;
-	ring->statistics.bytes_sent += n_bytes;
-	return 0;
+	return r == 0 ? count_sent(ring, n_bytes) : count_unsent(ring, r);
 }
 
 int sbx_ring_send(struct sbx_ring *ring, const void *bytes, size_t n_bytes, unsigned flags,
 		  uint64_t timeout_usec)
 {
 	void *at;
+	int r;
 
 	ring->has_reserved = false;
 	/* One record for which there is room: nearly every message. */
@@ -407,9 +415,8 @@ int sbx_ring_send(struct sbx_ring *ring, const void *bytes, size_t n_bytes, unsi
 			     1)) {
 		if (n_bytes > 0)
 			memcpy(at, bytes, n_bytes);
-		ring->statistics.messages_sent++;
-		ring->statistics.bytes_sent += n_bytes;
-		return ring->transport->commit(ring, n_bytes, WHOLE, flags);
+		r = ring->transport->commit(ring, n_bytes, WHOLE, flags);
+		return r == 0 ? count_sent(ring, n_bytes) : count_unsent(ring, r);
 	}
 
 	const struct pieces pieces = { .second = bytes, .n_second = n_bytes };
@@ -443,11 +450,7 @@ int sbx_ring_commit(struct sbx_ring *ring, size_t n_bytes, unsigned flags)
 		return -EINVAL;
 	ring->has_reserved = false;
 	r = ring->transport->commit(ring, n_bytes, WHOLE, flags);
-	if (r < 0)
-		return r;
-	ring->statistics.messages_sent++;
-	ring->statistics.bytes_sent += n_bytes;
-	return 0;
+	return r == 0 ? count_sent(ring, n_bytes) : count_unsent(ring, r);
 }
 
 size_t sbx_ring_reserve_max(const struct sbx_ring *ring)
@@ -461,6 +464,8 @@ static int violated(struct sbx_ring *ring, enum ring_violation violation)
 {
 	ring->violation = violation;
 	ring->failure = -EPROTO;
+	if (ring->transport->refuse)
+		ring->transport->refuse(ring);
 	return -EPROTO;
 }
 
@@ -517,12 +522,14 @@ static int take_part(struct sbx_ring *ring, const void *bytes, size_t n_bytes, u
 	return kind & SBX_RING_RECORD_END ? 0 : SBX_RING_EMPTY;
 }
 
-/* Takes records until a message is complete or none is left. */
+/* Takes records until a message is complete or none is left. A channel has room for the first parts
+ * of ABORTS_MAX messages; a side that adds more aborted ones meanwhile must not keep this call. */
 static int take_message(struct sbx_ring *ring)
 {
 	const void *bytes;
 	size_t n_bytes;
 	uint32_t kind;
+	unsigned n_aborted = 0;
 	int r;
 
 	do {
@@ -530,7 +537,7 @@ static int take_message(struct sbx_ring *ring)
 		if (r != 0)
 			return r;
 		r = take_part(ring, bytes, n_bytes, kind);
-	} while (r == SBX_RING_EMPTY);
+	} while (r == SBX_RING_EMPTY && (ring->is_partial || ++n_aborted <= ABORTS_MAX));
 	return r;
 }
 
@@ -656,6 +663,9 @@ static int keep(struct sbx_ring *ring)
 		n_kept++;
 		n_bytes += (*at)->n_bytes;
 	}
+	/* The other side decides how many come: a frame over the limit is lost, and said to be. */
+	if (n_kept >= KEPT_MAX || (n_kept > 0 && n_bytes + ring->message_size > KEPT_BYTES_MAX))
+		return -ENOBUFS;
 	kept = malloc(sizeof(*kept) + ring->message_size);
 	if (!kept)
 		return -ENOMEM;
@@ -663,7 +673,7 @@ static int keep(struct sbx_ring *ring)
 	kept->n_bytes = ring->message_size;
 	memcpy(kept->bytes, ring->message, ring->message_size);
 	*at = kept;
-	return n_kept >= KEPT_MAX || n_bytes >= KEPT_BYTES_MAX ? -ENOBUFS : 0;
+	return 0;
 }
 
 static uint32_t read_request_id(const uint8_t *bytes)

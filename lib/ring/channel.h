@@ -47,6 +47,9 @@ struct transport {
 	size_t (*count_bytes)(const struct sbx_ring *ring);
 	/* Most bytes of the other side that waited at once. */
 	size_t (*count_high_water)(const struct sbx_ring *ring);
+	/* Tells the other side, and observers, that its violation has ended the channel. NULL: only
+	 * close does. */
+	void (*refuse)(struct sbx_ring *ring);
 	/* Says goodbye and frees everything but struct sbx_ring's own members. */
 	void (*close)(struct sbx_ring *ring);
 };

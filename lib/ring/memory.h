@@ -17,7 +17,7 @@
 #ifdef RING_HOOKS
 void ring_shared_read(const volatile void *at, size_t n_bytes);
 #else
-static inline void ring_shared_read(const volatile void *at, size_t n_bytes) {}
+#define ring_shared_read(at, n_bytes) ((void)0)
 #endif
 
 static inline uint32_t shared_load_u32(const uint8_t *at)

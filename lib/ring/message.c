@@ -10,18 +10,19 @@
 #include "ring/message.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include <sbx/frame-layout.h>
 
 #include "base/json.h"
+#include "ring/members.h"
 
-#define PATH_BYTES 4095	     /* PATH_MAX without the NUL */
-#define HOST_BYTES 259	     /* a DNS name of 253 bytes, ':' and a port */
-#define MODULE_LEAST 32	     /* {"module":"","error":0,"body":0} */
-#define MODULE_STATE 1048576 /* of lifecycle and status; services may send as much as a frame has  \
-			      */
+/* A path is PATH_MAX without its NUL; a host is a DNS name of 253 bytes, ':' and a port. The least
+ * module message is {"module":"","error":0,"body":0}; only services send as much as a frame has. */
+#define PATH_BYTES 4095
+#define HOST_BYTES 259
+#define MODULE_LEAST 32
+#define MODULE_MOST 1048576
 
 /* clang-format off */
 #define ROW(sender, id, payload, min, max, meaning, name) \
@@ -38,19 +39,19 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
 	ROW(SUPERVISOR, NEEDED, EMPTY, 0, 0, "refuses the request with this id", DENY),
 	ROW(SUPERVISOR, ZERO, TEXT, 0, SBX_FRAME_PAYLOAD_MAX, "code to run", CODE),
 
-	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, MODULE_STATE, "loads the module; body: its path", LOAD_MODULE),
-	ROW(WORKER, NEEDED, MODULE, MODULE_LEAST, MODULE_STATE, "the module is loaded", MODULE_LOADED),
-	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, MODULE_STATE, "starts the module", START_MODULE),
-	ROW(WORKER, NEEDED, MODULE, MODULE_LEAST, MODULE_STATE, "the module is started", MODULE_STARTED),
-	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, MODULE_STATE, "stops the module", STOP_MODULE),
-	ROW(WORKER, NEEDED, MODULE, MODULE_LEAST, MODULE_STATE, "the module is stopped", MODULE_STOPPED),
+	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, MODULE_MOST, "loads the module; body: its path", LOAD_MODULE),
+	ROW(WORKER, NEEDED, MODULE, MODULE_LEAST, MODULE_MOST, "the module is loaded", MODULE_LOADED),
+	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, MODULE_MOST, "starts the module", START_MODULE),
+	ROW(WORKER, NEEDED, MODULE, MODULE_LEAST, MODULE_MOST, "the module is started", MODULE_STARTED),
+	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, MODULE_MOST, "stops the module", STOP_MODULE),
+	ROW(WORKER, NEEDED, MODULE, MODULE_LEAST, MODULE_MOST, "the module is stopped", MODULE_STOPPED),
 	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, SBX_FRAME_PAYLOAD_MAX, "calls a service of the module", CALL_SERVICE),
 	ROW(WORKER, NEEDED, MODULE, MODULE_LEAST, SBX_FRAME_PAYLOAD_MAX, "the result of a service", SERVICE_RESPONSE),
-	ROW(BOTH, ZERO, MODULE, MODULE_LEAST, MODULE_STATE, "the sender is alive", HEARTBEAT),
-	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, MODULE_STATE, "asks for the status", STATUS_QUERY),
-	ROW(WORKER, FREE, MODULE, MODULE_LEAST, MODULE_STATE, "the status, asked for or not (id 0)", STATUS_REPORT),
-	ROW(SUPERVISOR, FREE, MODULE, MODULE_LEAST, MODULE_STATE, "ends the process", SHUTDOWN),
-	ROW(WORKER, FREE, MODULE, MODULE_LEAST, MODULE_STATE, "a request failed, or an error without one (id 0)", ERROR),
+	ROW(BOTH, ZERO, MODULE, MODULE_LEAST, MODULE_MOST, "the sender is alive", HEARTBEAT),
+	ROW(SUPERVISOR, NEEDED, MODULE, MODULE_LEAST, MODULE_MOST, "asks for the status", STATUS_QUERY),
+	ROW(WORKER, FREE, MODULE, MODULE_LEAST, MODULE_MOST, "the status, asked for or not (id 0)", STATUS_REPORT),
+	ROW(SUPERVISOR, FREE, MODULE, MODULE_LEAST, MODULE_MOST, "ends the process", SHUTDOWN),
+	ROW(WORKER, FREE, MODULE, MODULE_LEAST, MODULE_MOST, "a request failed, or an error without one (id 0)", ERROR),
 };
 /* clang-format on */
 
@@ -135,8 +136,9 @@ static const char *name_problem(const char *name, size_t n_bytes)
 }
 
 static const char *take_module(struct json_scanner *scanner, const struct json_item *value,
-			       struct module_message *ret)
+			       void *ret)
 {
+	struct module_message *message = ret;
 	_cleanup_text_ struct text name = TEXT_INIT;
 	const char *problem;
 
@@ -151,91 +153,42 @@ static const char *take_module(struct json_scanner *scanner, const struct json_i
 		return "there is not enough memory for the name of the module";
 	problem = name_problem(text_string(&name), name.len);
 	if (!problem)
-		memcpy(ret->module, text_string(&name), name.len + 1);
+		memcpy(message->module, text_string(&name), name.len + 1);
 	return problem;
 }
 
 static const char *take_error(struct json_scanner *scanner, const struct json_item *value,
-			      struct module_message *ret)
+			      void *ret)
 {
+	struct module_message *message = ret;
 	int64_t number;
 
 	if (value->kind != JSON_NUMBER || json_i64(value, &number) < 0 || number < INT32_MIN ||
 	    number > INT32_MAX)
 		return "'error' is not an integer of 32 bits";
-	ret->error = (int32_t)number;
+	message->error = (int32_t)number;
 	return NULL;
 }
 
-static const char *take_body(struct json_scanner *scanner, const struct json_item *value,
-			     struct module_message *ret)
+static const char *take_body(struct json_scanner *scanner, const struct json_item *value, void *ret)
 {
-	size_t begin = value->offset;
+	struct module_message *message = ret;
 
-	if (json_skip(scanner, value) < 0)
-		return scanner->problem;
-	ret->body = scanner->bytes + begin;
-	ret->body_size = scanner->at - begin;
-	return NULL;
+	return members_take_value(scanner, value, &message->body, &message->body_size);
 }
 
-static const struct {
-	const char *name;
-	const char *missing, *twice;
-	const char *(*take)(struct json_scanner *scanner, const struct json_item *value,
-			    struct module_message *ret);
-} members[] = {
-	{ "module", "'module' is missing", "'module' is there twice", take_module },
-	{ "error", "'error' is missing", "'error' is there twice", take_error },
-	{ "body", "'body' is missing", "'body' is there twice", take_body },
+static const struct member members[] = {
+	MEMBER("module", take_module),
+	MEMBER("error", take_error),
+	MEMBER("body", take_body),
 };
-
-static const char *take_member(struct json_scanner *scanner, const struct json_item *name,
-			       const struct json_item *value, bool *seen,
-			       struct module_message *ret)
-{
-	for (size_t i = 0; i < N_ELEMENTS(members); i++) {
-		if (!json_equals(name, members[i].name))
-			continue;
-		if (seen[i])
-			return members[i].twice;
-		seen[i] = true;
-		return members[i].take(scanner, value, ret);
-	}
-	return "a member is neither 'module' nor 'error' nor 'body'";
-}
-
-static const char *module_problem(struct json_scanner *scanner, struct module_message *ret)
-{
-	bool seen[N_ELEMENTS(members)] = { false };
-	struct json_item name, value;
-	int r = json_next(scanner, &value);
-
-	if (r > 0 && value.kind != JSON_OBJECT_BEGIN)
-		return "it is not an object";
-	while (r > 0 && (r = json_next_member(scanner, &name, &value)) > 0) {
-		const char *problem = take_member(scanner, &name, &value, seen, ret);
-
-		if (problem)
-			return problem;
-	}
-	if (r < 0 || json_next(scanner, &value) != 0)
-		return scanner->problem ? scanner->problem : "it is not JSON";
-	for (size_t i = 0; i < N_ELEMENTS(members); i++)
-		if (!seen[i])
-			return members[i].missing;
-	return NULL;
-}
 
 int module_parse(const void *bytes, size_t n_bytes, struct module_message *ret,
 		 const char **ret_problem)
 {
 	struct module_message message = { .error = 0 };
-	struct json_scanner scanner;
-	const char *problem;
+	const char *problem = members_read(bytes, n_bytes, members, N_ELEMENTS(members), &message);
 
-	json_scan(&scanner, bytes, n_bytes);
-	problem = module_problem(&scanner, &message);
 	if (problem) {
 		*ret_problem = problem;
 		return -EBADMSG;

@@ -53,7 +53,9 @@ _Static_assert(offsetof(struct control, reserved) == SBX_RING_RESERVED_OFFSET, "
 
 static uint32_t record_max_of(size_t capacity)
 {
-	return (uint32_t)(capacity / 4 - SBX_RING_CELL_PAYLOAD_OFFSET);
+	size_t n_bytes = capacity / 4 - SBX_RING_CELL_PAYLOAD_OFFSET;
+
+	return (uint32_t)(n_bytes < SBX_RING_MESSAGE_MAX ? n_bytes : SBX_RING_MESSAGE_MAX);
 }
 
 static size_t file_size_of(size_t capacity)
@@ -201,7 +203,7 @@ static int read_controls(const struct region_files *files, struct control *serve
 
 /* ---- mapping ---- */
 
-/* Header and data, and the data again behind it. */
+/* Maps the header and the data, and the data a second time directly after the first. */
 static void *map_twice(int fd, size_t capacity, int protection)
 {
 	size_t n_file = file_size_of(capacity);
@@ -257,7 +259,7 @@ int region_map(const struct region_files *files, int role, struct region *ret,
 	       struct sbx_error *err)
 {
 	_cleanup_(region_deinit) struct region region = REGION_INIT;
-	struct control server, client;
+	struct control server = { 0 }, client = { 0 };
 	bool is_server = role == SBX_RING_SERVER;
 	int r = is_server || region_is_sealed(files->server_fd)
 			? read_controls(files, &server, &client)

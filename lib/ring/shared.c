@@ -22,7 +22,6 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -40,6 +39,7 @@
 #include "ring/deadline.h"
 #include "ring/named.h"
 #include "ring/region.h"
+#include "ring/spin.h"
 #include "ring/stream.h"
 
 /* Committed bytes that are published even with SBX_RING_MORE. */
@@ -67,8 +67,7 @@ struct shared {
 	int epoll;   /* server */
 	int pidfd;
 	bool is_dead; /* the other side */
-	bool can_spin;
-	uint64_t spin_usec; /* now, adapted to how long waits take */
+	struct spin spin;
 	unsigned n_publishes;
 };
 
@@ -108,15 +107,22 @@ static void publish_counters(struct shared *shared)
 				 counters[i]);
 }
 
+static void shared_refuse(struct sbx_ring *ring)
+{
+	struct shared *shared = shared_of(ring);
+
+	publish_counters(shared);
+	shared_store_u32(shared->region.own + SBX_RING_STATE_OFFSET, SBX_RING_STATE_CLOSED);
+	(void)shutdown(shared->socket, SHUT_RDWR);
+}
+
 /* The channel has no state that could be repaired: the other side is told, and nothing more is
  * read. */
 static int violated(struct shared *shared, int violation)
 {
 	shared->ring.violation = violation;
 	shared->ring.failure = -EPROTO;
-	publish_counters(shared);
-	shared_store_u32(shared->region.own + SBX_RING_STATE_OFFSET, SBX_RING_STATE_CLOSED);
-	(void)shutdown(shared->socket, SHUT_RDWR);
+	shared_refuse(&shared->ring);
 	return -EPROTO;
 }
 
@@ -148,7 +154,7 @@ static void wake_by_futex(struct shared *shared)
 	uint8_t *word = shared->region.own + SBX_RING_DOORBELL_OFFSET;
 
 	(void)__atomic_fetch_add((uint32_t *)(void *)word, 1, __ATOMIC_SEQ_CST);
-	/* All waiters: the client may let several threads wait, and hide one behind another. */
+	/* Wakes all waiters: with FUTEX_REQUEUE the client could put a thread of its own first. */
 	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
@@ -176,13 +182,15 @@ static inline void wake_if_asleep(struct shared *shared, uint32_t events)
 
 /* ---- sending ---- */
 
-static int why_no_room(struct shared *shared)
+/* Is there still a reader? It may close as soon as it has read, so this is asked before a record is
+ * published, not after. */
+static int look_before_publish(struct shared *shared)
 {
 	int r = other_state(shared);
 
-	if (r != 0)
-		return r == SBX_RING_CLOSED ? -EPIPE : r;
-	return shared->is_dead ? -ECONNRESET : SBX_RING_FULL;
+	if (__builtin_expect(r == 0 && !shared->is_dead, 1))
+		return 0;
+	return r == SBX_RING_CLOSED ? -EPIPE : r < 0 ? r : -ECONNRESET;
 }
 
 static int shared_reserve(struct sbx_ring *ring, size_t n_bytes, void **ret)
@@ -196,11 +204,15 @@ static int shared_reserve(struct sbx_ring *ring, size_t n_bytes, void **ret)
 		*ret = at;
 		return 0;
 	}
-	return r < 0 ? violated(shared, -r) : why_no_room(shared);
+	if (r < 0)
+		return violated(shared, -r);
+	r = look_before_publish(shared);
+	return r < 0 ? r : SBX_RING_FULL;
 }
 
-static void count_publish(struct shared *shared)
+static void look_after_publish(struct shared *shared)
 {
+	wake_if_asleep(shared, SBX_RING_SLEEPING_DATA);
 	if (++shared->n_publishes % PUBLISHES_PER_COUNTERS == 0)
 		publish_counters(shared);
 }
@@ -208,13 +220,28 @@ static void count_publish(struct shared *shared)
 static int shared_flush(struct sbx_ring *ring)
 {
 	struct shared *shared = shared_of(ring);
+	int r;
 
 	/* A record in cells was published by its commit. */
-	if (shared->region.is_call || !stream_publish(&shared->producer))
+	if (shared->region.is_call || shared->producer.published == shared->producer.tail)
 		return 0;
+	r = look_before_publish(shared);
+	if (r < 0)
+		return r;
+	stream_publish(&shared->producer);
 	shared_fence();
-	wake_if_asleep(shared, SBX_RING_SLEEPING_DATA);
-	count_publish(shared);
+	look_after_publish(shared);
+	return 0;
+}
+
+static int commit_cells(struct shared *shared, size_t n_bytes, uint32_t kind)
+{
+	int r = look_before_publish(shared);
+
+	if (r < 0)
+		return r;
+	cells_commit(&shared->producer, n_bytes, kind);
+	look_after_publish(shared);
 	return 0;
 }
 
@@ -222,12 +249,8 @@ static int shared_commit(struct sbx_ring *ring, size_t n_bytes, uint32_t kind, u
 {
 	struct shared *shared = shared_of(ring);
 
-	if (shared->region.is_call) {
-		cells_commit(&shared->producer, n_bytes, kind);
-		wake_if_asleep(shared, SBX_RING_SLEEPING_DATA);
-		count_publish(shared);
-		return 0;
-	}
+	if (shared->region.is_call)
+		return commit_cells(shared, n_bytes, kind);
 	stream_commit(&shared->producer, n_bytes, kind);
 	if ((flags & SBX_RING_MORE) &&
 	    shared->producer.tail - shared->producer.published < PUBLISH_BYTES)
@@ -318,34 +341,34 @@ static bool is_ready(struct shared *shared, unsigned events)
 	       ((events & SBX_RING_WRITABLE) && can_write(shared));
 }
 
-/* Spinning costs less than a sleep if the other side answers at once, and is in vain if it does
- * not: the time doubles after a success and halves after a failure. */
-static bool spin(struct shared *shared, unsigned events, uint64_t deadline)
+static bool look_for(struct shared *shared, unsigned events, uint64_t end)
 {
-	uint64_t end;
-
-	if (!shared->can_spin)
-		return false;
-	end = deadline_after(shared->spin_usec);
-	if (end > deadline)
-		end = deadline;
 	do {
 		for (unsigned i = 0; i < SPINS_PER_CLOCK; i++) {
-			if (is_ready(shared, events)) {
-				if (shared->spin_usec < shared->ring.config.spin_usec)
-					shared->spin_usec *= 2;
+			if (is_ready(shared, events))
 				return true;
-			}
 			shared_pause();
 		}
 	} while (deadline_left(end) > 0);
-	if (shared->spin_usec > 1)
-		shared->spin_usec /= 2;
 	return false;
+}
+
+static bool spin(struct shared *shared, unsigned events, uint64_t deadline)
+{
+	uint64_t usec = spin_begin(&shared->spin);
+	bool is_found;
+
+	if (usec == 0)
+		return false;
+	is_found = look_for(shared, events, deadline_sooner(deadline, usec));
+	spin_end(&shared->spin, is_found);
+	shared->ring.n_quick_peeks = shared->spin.usec > 0 ? QUICK_PEEKS : 0;
+	return is_found;
 }
 
 static void say_sleeping(struct shared *shared, unsigned events, uint32_t how)
 {
+	bool tells_head = shared->consumer.published != shared->consumer.head;
 	uint32_t sleeping = how;
 
 	if (events & SBX_RING_READABLE)
@@ -353,11 +376,13 @@ static void say_sleeping(struct shared *shared, unsigned events, uint32_t how)
 	if (events & SBX_RING_WRITABLE)
 		sleeping |= SBX_RING_SLEEPING_ROOM;
 	/* The other side may need the room while this one sleeps. */
-	if (shared->consumer.published != shared->consumer.head)
+	if (tells_head)
 		flow_publish_head(&shared->consumer);
 	shared_store_u32(shared->region.own + SBX_RING_SLEEPING_OFFSET, sleeping);
 	shared_fence();
-	wake_if_asleep(shared, SBX_RING_SLEEPING_ROOM);
+	/* Only for news: two sides that wait for room would wake each other without an end. */
+	if (tells_head)
+		wake_if_asleep(shared, SBX_RING_SLEEPING_ROOM);
 }
 
 static void say_awake(struct shared *shared)
@@ -550,6 +575,7 @@ static const struct transport shared_transport = {
 	.is_connected = shared_is_connected,
 	.count_bytes = shared_count_bytes,
 	.count_high_water = shared_count_high_water,
+	.refuse = shared_refuse,
 	.close = shared_close,
 };
 
@@ -561,13 +587,6 @@ static void shared_free_ptr(struct shared **owner)
 		shared_close(&(*owner)->ring);
 	free(*owner);
 	*owner = NULL;
-}
-
-static bool has_several_processors(void)
-{
-	cpu_set_t allowed;
-
-	return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && CPU_COUNT(&allowed) > 1;
 }
 
 static struct shared *shared_new(const struct sbx_ring_config *config, int role, int socket)
@@ -584,9 +603,8 @@ static struct shared *shared_new(const struct sbx_ring_config *config, int role,
 	shared->ring.fd = -EBADF;
 	shared->socket = socket;
 	shared->keeper = shared->eventfd = shared->epoll = shared->pidfd = -EBADF;
-	shared->can_spin = has_several_processors();
-	shared->ring.n_quick_peeks = shared->can_spin ? QUICK_PEEKS : 0;
-	shared->spin_usec = config->spin_usec;
+	shared->spin = spin_new(config->spin_usec);
+	shared->ring.n_quick_peeks = shared->spin.usec > 0 ? QUICK_PEEKS : 0;
 	return shared;
 }
 

@@ -35,14 +35,11 @@ static inline void stream_commit(struct flow_producer *producer, size_t n_bytes,
 	producer->tail += stream_record_size(n_bytes);
 }
 
-/* True if there was something to tell. The caller then looks whether the other side sleeps. */
-static inline bool stream_publish(struct flow_producer *producer)
+/* The caller then looks whether the other side sleeps. */
+static inline void stream_publish(struct flow_producer *producer)
 {
-	if (producer->published == producer->tail)
-		return false;
 	producer->published = producer->tail;
 	shared_store_u64_release(producer->own + SBX_RING_TAIL_OFFSET, producer->tail);
-	return true;
 }
 
 /* After the last record that this side knew. */

@@ -2,6 +2,7 @@
 """Programs outside of the project: the public headers in each language, the layout, a caller of libsbx.so."""
 import os
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -37,6 +38,26 @@ def check_the_table(language, command):
            compiled.returncode != 0 and "the layout has changed" in compiled.stderr)
 
 
+def check_32_bits(language, command):
+    """Without the C library of 32 bits: the compiler itself has the headers that ring.h includes."""
+    small = [*command, "-m32", "-ffreestanding", "-fsyntax-only", *STRICT]
+    name = f"a channel has the same bytes in a 32-bit program, as {language} sees it"
+    if tap.run(*small, "-", input="extern int sbx_not_empty;\n").returncode != 0:
+        tap.skip(name, "this compiler cannot compile for 32 bits")
+        return
+    text = f'#include <sbx/ring.h>\n#include "{HERE}/wire.h"\n'
+    compiled = tap.run(*small, "-", input=text)
+    changed = tap.run(*small, "-", input=text + "SAME(SBX_RING_TAIL_OFFSET, 64);\n")
+    tap.ok(name, compiled.returncode == 0 and "the layout has changed" in changed.stderr, compiled.stderr.splitlines())
+
+
+def check_fixed_sizes():
+    """A layout that depends on no type of the compiler is the same for all of them."""
+    text = tap.without_comments(tap.read("lib/include/sbx/ring-layout.h"))
+    tap.none("ring-layout.h has no type whose size a compiler chooses",
+             re.findall(r"\b(?:struct|union|typedef|long|int|char|short|size_t|sizeof|bool|uint\w+)\b", text))
+
+
 def check_caller(language, command, library, folder):
     program = pathlib.Path(folder, "caller")
     compiled = tap.run(*command, *STRICT, HERE / "caller.c", "-x", "none", library, "-o", program)
@@ -50,12 +71,14 @@ def main():
     tap.ok("there are headers to look at", bool(headers))
     library = next(pathlib.Path(target["filename"][0]) for target in tap.targets()
                    if target["type"] == "shared library" and target["name"] == "sbx")
+    check_fixed_sizes()
     sanitized = tap.option("b_sanitize") != "none"
     for language, command in LANGUAGES.items():
         for header in headers:
             check_header(language, command, header)
         check_layout(language, command)
         check_the_table(language, command)
+        check_32_bits(language, command)
         if sanitized:
             tap.skip(f"a {language} program and libsbx.so understand each other",
                      "a sanitized library needs a sanitized program")

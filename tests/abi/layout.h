@@ -12,14 +12,10 @@
 #include <stddef.h>
 
 #include <sbx/error.h>
-#include <sbx/frame-layout.h>
+#include <sbx/ring.h>
 #include <sbx/spawn.h>
 
-#ifdef __cplusplus
-#define SAME(is, was) static_assert((is) == (was), "the layout has changed: " #is)
-#else
-#define SAME(is, was) _Static_assert((is) == (was), "the layout has changed: " #is)
-#endif
+#include "wire.h"
 
 /* A text of sbx/error.h is 512 bytes with its NUL. */
 SAME(sizeof(struct sbx_error), 2056);
@@ -47,13 +43,47 @@ SAME(sizeof(struct sbx_spawn_fd), 8);
 SAME(offsetof(struct sbx_spawn_fd, fd), 0);
 SAME(offsetof(struct sbx_spawn_fd, as), 4);
 
-/* Frames are a wire format: these numbers are the protocol. */
-SAME(SBX_FRAME_LENGTH_OFFSET, 0);
-SAME(SBX_FRAME_TYPE_OFFSET, 4);
-SAME(SBX_FRAME_REQUEST_ID_OFFSET, 5);
-SAME(SBX_FRAME_PAYLOAD_OFFSET, 9);
-SAME(SBX_FRAME_LENGTH_MIN, 5);
-SAME(SBX_FRAME_PAYLOAD_MAX, 16777216);
+SAME(offsetof(struct sbx_ring_config, size), 0);
+SAME(offsetof(struct sbx_ring_config, transport), 8);
+SAME(offsetof(struct sbx_ring_config, mode), 12);
+SAME(offsetof(struct sbx_ring_config, when_full), 16);
+SAME(offsetof(struct sbx_ring_config, is_datagram), 20);
+SAME(offsetof(struct sbx_ring_config, total_bytes), 24);
+SAME(offsetof(struct sbx_ring_config, timeout_usec), 32);
+SAME(offsetof(struct sbx_ring_config, spin_usec), 40);
+SAME(offsetof(struct sbx_ring_config, endpoint), 48);
+SAME(offsetof(struct sbx_ring_statistics, size), 0);
+SAME(offsetof(struct sbx_ring_statistics, messages_sent), 8);
+SAME(offsetof(struct sbx_ring_statistics, messages_received), 16);
+SAME(offsetof(struct sbx_ring_statistics, send_failures), 24);
+SAME(offsetof(struct sbx_ring_statistics, receive_failures), 32);
+SAME(offsetof(struct sbx_ring_statistics, bytes_sent), 40);
+SAME(offsetof(struct sbx_ring_statistics, bytes_received), 48);
+SAME(offsetof(struct sbx_ring_statistics, dropped), 56);
+SAME(offsetof(struct sbx_ring_statistics, full), 64);
+SAME(offsetof(struct sbx_ring_statistics, sleeps), 72);
+SAME(offsetof(struct sbx_ring_statistics, wakes), 80);
+SAME(offsetof(struct sbx_ring_statistics, high_water_bytes), 88);
+SAME(offsetof(struct sbx_ring_statistics, now_bytes), 96);
+SAME(SBX_RING_SERVER, 0);
+SAME(SBX_RING_CLIENT, 1);
+SAME(SBX_RING_SHARED_MEMORY, 0);
+SAME(SBX_RING_UNIX_SOCKET, 1);
+SAME(SBX_RING_TCP, 2);
+SAME(SBX_RING_STREAM, 0);
+SAME(SBX_RING_CALL, 1);
+SAME(SBX_RING_WHEN_FULL_WAIT, 0);
+SAME(SBX_RING_WHEN_FULL_FAIL, 1);
+SAME(SBX_RING_WHEN_FULL_DROP, 2);
+SAME(SBX_RING_FULL, 1);
+SAME(SBX_RING_EMPTY, 2);
+SAME(SBX_RING_CLOSED, 3);
+SAME(SBX_RING_DROPPED, 4);
+SAME(SBX_RING_FOREVER, UINT64_MAX);
+SAME(SBX_RING_DEFAULT_TIMEOUT, UINT64_MAX - 1);
+SAME(SBX_RING_MORE, 1);
+SAME(SBX_RING_READABLE, 1);
+SAME(SBX_RING_WRITABLE, 2);
 
 /* For the check that the table can fail. */
 #ifdef EXPECT_ANOTHER_LAYOUT

@@ -57,6 +57,7 @@ extern const struct bench bench_policy[];
 extern const struct bench bench_policy_load[];
 extern const struct bench bench_policy_socket[];
 extern const struct bench bench_policy_tool[];
+extern const struct bench bench_ring[];
 extern const struct bench bench_self_test[];
 extern const struct bench bench_spawn[];
 extern const struct bench bench_tree[];

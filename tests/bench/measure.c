@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "count-alloc.h"
+#include "percentile.h"
 
 #define SAMPLE_NS 1e6
 #define BATCH_MAX (UINT64_C(1) << 30)
@@ -104,27 +105,6 @@ static double count_allocations(const struct subject *subject)
 	return (double)count_alloc_stop() / COUNTED_OPS;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-double measure_percentile(double *values, size_t n, unsigned percent)
-{
-	size_t rank = (n * percent + 99) / 100;
-
-	qsort(values, n, sizeof(*values), compare_doubles);
-	return values[rank ? rank - 1 : 0];
-}
-
-double measure_median(double *values, size_t n)
-{
-	qsort(values, n, sizeof(*values), compare_doubles);
-	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
 double measure_mb_per_s(const struct measure_result *result)
 {
 	return (double)result->bytes_per_op / result->ns_median * 1e3;
@@ -159,8 +139,8 @@ static void measure_against(const struct subject *subject, double *samples,
 		ratios[i] = own[i] / peer[i];
 	}
 	result->compared = true;
-	result->against_ns_median = measure_median(peer, n);
-	result->ratio = measure_median(ratios, n);
+	result->against_ns_median = median_of(peer, n);
+	result->ratio = median_of(ratios, n);
 }
 
 int measure(const struct bench *bench, size_t n_samples, struct measure_result *ret,
@@ -192,8 +172,8 @@ int measure(const struct bench *bench, size_t n_samples, struct measure_result *
 	} else {
 		measure_against(&subject, samples, &result);
 	}
-	result.ns_median = measure_median(samples, n_samples);
-	result.ns_p99 = measure_percentile(samples, n_samples, 99);
+	result.ns_median = median_of(samples, n_samples);
+	result.ns_p99 = percentile_of(samples, n_samples, 99);
 	*ret = result;
 	return 0;
 }

@@ -41,8 +41,3 @@ int measure_allocations(const struct bench *bench, double *ret_per_op, struct sb
 
 /* Megabytes (1,000,000 bytes) in a second; 0 if bytes_per_op is 0. */
 double measure_mb_per_s(const struct measure_result *result);
-
-/* Sorts @values. The smallest value that is not less than @percent percent of them; @n >= 1. */
-double measure_percentile(double *values, size_t n, unsigned percent);
-/* Sorts @values. If @n is even, the mean of the middle two. */
-double measure_median(double *values, size_t n);

@@ -27,6 +27,8 @@ failing='--policy /nonexistent
 --template nothing
 --audit-fd 77
 --policy-fd 77
+--ring-fd 77
+--ring-fd 0
 --out /nonexistent/out'
 while read -r -a words; do
 	run spawn "${words[@]}" -- "${leave[@]}"

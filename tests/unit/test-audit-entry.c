@@ -256,6 +256,10 @@ static void refuses_a_record_without_what_its_event_needs(void)
 	expect_refused("{" TIME ",\"event\":\"policy_decision\",\"verdict\":\"deny\","
 		       "\"policy\":\"0\"}",
 		       -EINVAL, "needs 'input'");
+	expect_refused("{" TIME ",\"event\":\"ring_violation\",\"channel\":\"a\",\"reason\":\"b\"}",
+		       -EINVAL, "needs 'peer'");
+	expect_refused("{" TIME ",\"event\":\"ring_closed\",\"channel\":\"a\"}", -EINVAL,
+		       "needs 'counters'");
 }
 
 static void refuses_a_column_of_another_type(void)
@@ -468,6 +472,15 @@ static void the_time_and_the_writer_are_added_where_they_are_known(void)
 		   "\"writer\":{\"uid\":1000,\"pid\":7}}");
 	expect_eq(take(&f, "{\"event\":\"syscall\",\"timestamp\":1}"), 0);
 	expect(strstr(text_string(&f.entry->body), "\"time\"") == NULL);
+	f.options.confined = "unknown";
+	f.options.ring = "0123456789abcdef";
+	expect_eq(take(&f, "{\"event\":\"syscall\",\"timestamp\":1}"), 0);
+	expect_str(text_string(&f.entry->body),
+		   "{\"event\":\"syscall\",\"timestamp\":1,\"writer\":{\"uid\":1000,\"pid\":7,"
+		   "\"confined\":\"unknown\",\"ring\":\"0123456789abcdef\"}}");
+	f.options.ring = NULL;
+	expect_eq(take(&f, "{\"event\":\"syscall\",\"timestamp\":1}"), 0);
+	expect(strstr(text_string(&f.entry->body), "\"ring\"") == NULL);
 }
 
 static void the_stored_bytes_give_the_same_columns_again(void)

@@ -3,10 +3,14 @@
 #include "audit/entry.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 
 #include <sbx/error.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "test.h"
 
@@ -47,6 +51,7 @@ static void the_events_that_change_what_is_allowed_wait_for_the_disk(void)
 		"audit_archive_deleted",
 		"proxy_start",
 		"proxy_stop",
+		"ring_violation",
 		NULL,
 	};
 	static const char *const async[] = {
@@ -58,6 +63,7 @@ static void the_events_that_change_what_is_allowed_wait_for_the_disk(void)
 		"sandbox_failed",
 		"capability_expired",
 		"proxy_connection",
+		"ring_closed",
 		NULL,
 	};
 
@@ -130,6 +136,34 @@ static void a_name_that_is_no_text_is_shown_safely_and_briefly(void)
 	expect(strstr(text_string(&shown), "'\\x1baaa") != NULL);
 }
 
+static void add_row(struct text *table, const struct audit_event *event)
+{
+	text_addf(table, "%-24s%-6s%-5s", event->name, event->is_sync ? "sync" : "",
+		  event->is_own ? "own" : "");
+	for (size_t i = 0; i < EVENT_REQUIRED_MAX && event->required[i]; i++)
+		text_addf(table, "%s%s", i > 0 ? ", " : "", event->required[i]);
+	while (table->len > 0 && table->data[table->len - 1] == ' ')
+		text_truncate(table, table->len - 1);
+	text_add_char(table, '\n');
+}
+
+/* Clients and readers are written after the page. */
+static void the_page_has_the_table_of_events(void)
+{
+	_cleanup_text_ struct text path = TEXT_INIT, table = TEXT_INIT;
+	_cleanup_free_ char *page = NULL;
+	const struct audit_event *event;
+	size_t n_bytes;
+
+	text_addf(&path, "%s/man/sbx-audit-layout.7.scd", getenv("SBX_SOURCE"));
+	expect_eq(file_read(AT_FDCWD, text_string(&path), 1 << 20, &page, &n_bytes, NULL), 0);
+	text_add(&table, "\n```\n");
+	for (size_t i = 0; (event = event_at(i)); i++)
+		add_row(&table, event);
+	text_add(&table, "```\n");
+	expect(page && strstr(page, text_string(&table)) != NULL);
+}
+
 static const struct test tests[] = {
 	TEST(every_event_is_found_under_its_own_name_only),
 	TEST(the_events_that_change_what_is_allowed_wait_for_the_disk),
@@ -138,6 +172,7 @@ static const struct test tests[] = {
 	TEST(suggestions_omit_events_of_the_log_itself),
 	TEST(readers_get_suggestions_of_all_events),
 	TEST(a_name_that_is_no_text_is_shown_safely_and_briefly),
+	TEST(the_page_has_the_table_of_events),
 	TEST_END,
 };
 

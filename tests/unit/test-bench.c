@@ -14,6 +14,7 @@
 #include "../bench/baseline.h"
 #include "../bench/count-alloc.h"
 #include "../bench/measure.h"
+#include "../bench/percentile.h"
 
 static int parse(const char *text, struct baseline *ret, struct sbx_error *err)
 {
@@ -95,18 +96,18 @@ static void percentiles_are_values_that_were_measured(void)
 
 	for (int i = 0; i < 100; i++)
 		hundred[i] = 100 - i;
-	expect(measure_percentile(values, 5, 99) == 5);
-	expect(measure_percentile(values, 5, 20) == 1);
-	expect(measure_percentile(values, 1, 99) == 1);
-	expect(measure_percentile(hundred, 100, 99) == 99);
+	expect(percentile_of(values, 5, 99) == 5);
+	expect(percentile_of(values, 5, 20) == 1);
+	expect(percentile_of(values, 1, 99) == 1);
+	expect(percentile_of(hundred, 100, 99) == 99);
 }
 
 static void the_median_of_an_even_number_lies_between_the_middle_two(void)
 {
 	double odd[] = { 9, 1, 5 }, even[] = { 8, 1, 2, 4 };
 
-	expect(measure_median(odd, 3) == 5);
-	expect(measure_median(even, 4) == 3);
+	expect(median_of(odd, 3) == 5);
+	expect(median_of(even, 4) == 3);
 }
 
 /* A benchmark whose calls the test can see. */

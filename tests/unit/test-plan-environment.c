@@ -92,6 +92,59 @@ static void a_name_is_not_the_beginning_of_another(void)
 	expect_str(value_of(&planning, "SECRET_TOKEN"), "(unset)");
 }
 
+static void the_number_of_the_channel_wins_over_what_passes(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "env: {allow: ['SBX_*']}\nversion: 1\n");
+	planning.environment[0] = "SBX_RING_FD=99";
+	expect_plan(&planning);
+	expect_str(value_of(&planning, "SBX_RING_FD"), "99");
+	planning.request.has_ring = true;
+	planning.request.ring_fd = 5;
+	expect_plan(&planning);
+	expect_str(value_of(&planning, "SBX_RING_FD"), "5");
+}
+
+static void refuses_a_channel_whose_number_another_source_sets(void)
+{
+	static const struct request_variable variable = { "SBX_RING_FD", "6", "--env" };
+	static const struct request_variable passed = { "SBX_RING_FD", NULL, "--allow-env" };
+	static const struct request_secret secret = { "SBX_RING_FD", "/home/user/.key" };
+	static const struct {
+		const char *policy, *why;
+		const struct request_variable *variable;
+		const struct request_secret *secret;
+	} cases[] = {
+		{ "version: 1\n", "--env would, too", &variable, NULL },
+		{ "version: 1\n", "--allow-env would, too", &passed, NULL },
+		{ "version: 1\n", "--secret would, too", NULL, &secret },
+		{ "version: 1\nenv: {set: {SBX_RING_FD: '7'}}\n", "env.set would, too", NULL,
+		  NULL },
+		{ "version: 1\nenv: {secrets: {SBX_RING_FD: /home/user/.key}}\n",
+		  "env.secrets would, too", NULL, NULL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		planning_load(&planning, cases[i].policy);
+		know(&planning, "/home/user/.key", HOST_FILE);
+		planning.request.variables = cases[i].variable;
+		planning.request.n_variables = cases[i].variable != NULL;
+		planning.request.secrets = cases[i].secret;
+		planning.request.n_secrets = cases[i].secret != NULL;
+		expect_plan(&planning);
+		planning.request.has_ring = true;
+		planning.request.ring_fd = 5;
+		expect_refusal(&planning, -EINVAL);
+		expect(strstr(planning.err.why, cases[i].why) != NULL);
+		expect_str(planning.err.fix, "leave one of them out");
+	}
+}
+
 static void a_secret_is_named_by_its_path_inside(void)
 {
 	static const struct request_secret secret = { "API_KEY", "/home/user/.key" };
@@ -140,6 +193,8 @@ static const struct test tests[] = {
 	TEST(an_empty_list_lets_nothing_pass),
 	TEST(options_override_the_environment),
 	TEST(a_name_is_not_the_beginning_of_another),
+	TEST(the_number_of_the_channel_wins_over_what_passes),
+	TEST(refuses_a_channel_whose_number_another_source_sets),
 	TEST(a_secret_is_named_by_its_path_inside),
 	TEST(values_are_not_printed),
 	TEST(an_empty_environment_is_enough),

@@ -93,7 +93,7 @@ static void random_messages_arrive_in_order(void)
 		struct ring_pair pair = ring_pair_open(config);
 		uint32_t state = 1, n_sent = 0, n_received = 0;
 
-		while (n_received < N_RANDOM) {
+		while (n_received < N_RANDOM && test_failures == 0) {
 			unsigned burst = next_random(&state) % 64;
 
 			for (unsigned i = 0; i < burst && n_sent < N_RANDOM; i++) {

@@ -223,7 +223,7 @@ static void refuses_what_is_not_exactly_the_three_members(void)
 	expect_str(PARSE("{\"module\":\"\",\"error\":0,\"body\":0,\"\\u0062ody\":1}"),
 		   "'body' is there twice");
 	expect_str(PARSE("{\"module\":\"\",\"error\":0,\"body\":0,\"id\":1}"),
-		   "a member is neither 'module' nor 'error' nor 'body'");
+		   "it has a member that is not known");
 	expect_str(PARSE("[]"), "it is not an object");
 	expect_str(PARSE("null"), "it is not an object");
 	expect_str(PARSE("{}"), "'module' is missing");

@@ -87,7 +87,7 @@ enum sbx_ring_counter {
 #define SBX_RING_RECORD_ABORT 4u /* alone, without payload: discard the parts before it */
 
 /* A longer message is sent in parts; every part but the last has exactly the record maximum, which
- * is a quarter of the capacity less 16 bytes. */
+ * is a quarter of the capacity less 16 bytes, or the longest message if that is shorter. */
 
 /*
  * Mode call: a record is one or more cells of 64 bytes.

@@ -69,7 +69,7 @@ struct sbx_ring_config {
 	bool is_datagram;      /* unix_socket: SOCK_SEQPACKET instead of SOCK_STREAM */
 	size_t total_bytes;    /* of both directions, a power of two (1 MiB); the server chooses */
 	uint64_t timeout_usec; /* of SBX_RING_DEFAULT_TIMEOUT (5 s) */
-	uint64_t spin_usec;    /* longest spinning before a sleep (20); 1 is nearly none */
+	uint64_t spin_usec;    /* longest spinning before a sleep (100); 1 is nearly none */
 	const char *endpoint;  /* without a socket: the path of a unix socket, "localhost:PORT", or
 				  the name of a channel in shared memory */
 };

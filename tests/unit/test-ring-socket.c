@@ -1,0 +1,1374 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The transports over sockets, through their table of functions; a hostile peer holds the plain
+ * other end of the socket
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "count-alloc.h"
+#include "ring/channel.h"
+#include "ring/loopback.h"
+#include "ring/violation.h"
+#include "test.h"
+
+#define WHOLE (SBX_RING_RECORD_BEGIN | SBX_RING_RECORD_END)
+#define DEADLINE_USEC UINT64_C(120000000)
+#define TOTAL_BYTES 131072
+#define OTHER_USER 12345
+
+static struct sbx_ring_config config_of(int transport, const char *endpoint)
+{
+	return (struct sbx_ring_config){ .size = sizeof(struct sbx_ring_config),
+					 .transport = transport,
+					 .total_bytes = TOTAL_BYTES,
+					 .timeout_usec = 1000000,
+					 .spin_usec = 1,
+					 .endpoint = endpoint };
+}
+
+static struct sbx_ring *ring_free(struct sbx_ring *ring)
+{
+	if (!ring)
+		return NULL;
+	ring->transport->close(ring);
+	free(ring->endpoint);
+	free(ring);
+	return NULL;
+}
+
+CLEANUP_BY(struct sbx_ring, ring_free)
+#define _cleanup_ring_ _cleanup_(ring_free_ptr)
+
+static struct sbx_ring *open_at(int transport, const char *endpoint, int role)
+{
+	struct sbx_ring_config config = config_of(transport, endpoint);
+	struct sbx_error err = { 0 };
+	struct sbx_ring *ring = NULL;
+
+	expect_eq(socket_open(&config, role, -EBADF, &ring, &err), 0);
+	if (!ring)
+		printf("# %s: %s\n", err.what, err.why);
+	return ring;
+}
+
+/* A channel whose other end is a plain socket. */
+static struct sbx_ring *open_pair(int type, int *ret_peer)
+{
+	struct sbx_ring_config config = config_of(SBX_RING_UNIX_SOCKET, NULL);
+	struct sbx_ring *ring = NULL;
+	int pair[2];
+
+	expect(socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair) == 0);
+	expect_eq(socket_open(&config, SBX_RING_SERVER, pair[0], &ring, NULL), 0);
+	*ret_peer = pair[1];
+	return ring;
+}
+
+static int send_flags(struct sbx_ring *ring, const void *bytes, size_t n_bytes, unsigned flags)
+{
+	void *room;
+	int r = ring->transport->reserve(ring, n_bytes, &room);
+
+	if (r != 0)
+		return r;
+	memcpy(room, bytes, n_bytes);
+	return ring->transport->commit(ring, n_bytes, WHOLE, flags);
+}
+
+static int send_text(struct sbx_ring *ring, const char *text)
+{
+	return send_flags(ring, text, strlen(text), 0);
+}
+
+static int peek(struct sbx_ring *ring, const void **ret, size_t *ret_n_bytes)
+{
+	uint32_t kind = 0;
+	int r = ring->transport->peek(ring, ret, ret_n_bytes, &kind);
+
+	expect(r != 0 || kind == WHOLE);
+	return r;
+}
+
+static int peek_result(struct sbx_ring *ring)
+{
+	const void *bytes;
+	size_t n_bytes;
+
+	return peek(ring, &bytes, &n_bytes);
+}
+
+static int wait_for(struct sbx_ring *ring, unsigned events)
+{
+	return ring->transport->wait(ring, events, DEADLINE_USEC);
+}
+
+#define expect_message(ring, text)                                                                 \
+	do {                                                                                       \
+		const void *_bytes = NULL;                                                         \
+		size_t _n = 0;                                                                     \
+		expect_eq(wait_for(ring, SBX_RING_READABLE), 0);                                   \
+		expect_eq(peek(ring, &_bytes, &_n), 0);                                            \
+		expect_eq(_n, strlen(text));                                                       \
+		expect(_n == strlen(text) && memcmp(_bytes, text, _n) == 0);                       \
+		(ring)->transport->release(ring);                                                  \
+	} while (0)
+
+#define expect_end(ring, result)                                                                   \
+	do {                                                                                       \
+		expect_eq(wait_for(ring, SBX_RING_READABLE), 0);                                   \
+		expect_eq(peek_result(ring), result);                                              \
+		expect(!(ring)->transport->is_connected(ring));                                    \
+	} while (0)
+
+static void write_u32(uint8_t *bytes, uint32_t value)
+{
+	for (int i = 0; i < 4; i++)
+		bytes[i] = (uint8_t)(value >> 8 * i);
+}
+
+static void send_word(int fd, uint32_t word)
+{
+	uint8_t bytes[4];
+
+	write_u32(bytes, word);
+	expect_eq(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL), sizeof(bytes));
+}
+
+static size_t count_fds(void)
+{
+	_cleanup_closedir_ DIR *dir = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	return n;
+}
+
+static void make_place(char directory[static 32], char path[static 64])
+{
+	(void)strcpy(directory, "/tmp/test-ring-XXXXXX");
+	expect(mkdtemp(directory) != NULL);
+	(void)snprintf(path, 64, "%s/ring.sock", directory);
+}
+
+static bool exists(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0;
+}
+
+/* ---- bytes ---- */
+
+static void writes_the_documented_bytes(void)
+{
+	static const uint8_t want[] = { 2, 0, 0, 0, 'h', 'i', 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff };
+	static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
+
+	for (size_t i = 0; i < N_ELEMENTS(types); i++) {
+		_cleanup_close_ int peer = -EBADF;
+		struct sbx_ring *ring = open_pair(types[i], &peer);
+		uint8_t bytes[sizeof(want) + 1];
+		size_t n = 0;
+
+		expect_eq(send_text(ring, "hi"), 0);
+		expect_eq(send_text(ring, ""), 0);
+		(void)ring_free(ring);
+		while (n < sizeof(bytes)) {
+			ssize_t got = recv(peer, bytes + n, sizeof(bytes) - n, 0);
+
+			if (got <= 0)
+				break;
+			n += (size_t)got;
+		}
+		expect_eq(n, sizeof(want));
+		expect(memcmp(bytes, want, sizeof(want)) == 0);
+	}
+}
+
+static void reads_a_message_that_arrives_byte_by_byte(void)
+{
+	static const uint8_t bytes[] = { 3, 0, 0, 0, 'a', 'b', 'c', 0, 0, 0, 0 };
+	_cleanup_close_ int peer = -EBADF;
+	_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_STREAM, &peer);
+
+	for (size_t i = 0; i < 7; i++) {
+		expect_eq(peek_result(ring), SBX_RING_EMPTY);
+		expect_eq(ring->transport->wait(ring, SBX_RING_READABLE, 0), SBX_RING_EMPTY);
+		expect_eq(send(peer, bytes + i, 1, 0), 1);
+	}
+	expect_message(ring, "abc");
+	expect_eq(send(peer, bytes + 7, 4, 0), 4);
+	expect_message(ring, "");
+	expect_eq(peek_result(ring), SBX_RING_EMPTY);
+}
+
+static void ends_of_packets_have_no_meaning(void)
+{
+	static const uint8_t bytes[] = { 3, 0, 0, 0, 'a', 'b', 'c', 1, 0, 0, 0, 'd' };
+	_cleanup_close_ int peer = -EBADF;
+	_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_SEQPACKET, &peer);
+
+	expect_eq(send(peer, bytes, 5, 0), 5);
+	expect_eq(peek_result(ring), SBX_RING_EMPTY);
+	expect_eq(send(peer, bytes + 5, 7, 0), 7);
+	expect_message(ring, "abc");
+	expect_message(ring, "d");
+}
+
+static void a_peeked_message_stays_until_release(void)
+{
+	_cleanup_close_ int peer = -EBADF;
+	_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_STREAM, &peer);
+	const void *first, *second;
+	size_t n;
+
+	expect_eq(send(peer, "\1\0\0\0a\1\0\0\0b", 10, 0), 10);
+	expect_eq(peek(ring, &first, &n), 0);
+	expect_eq(send_text(ring, "answer"), 0);
+	expect_eq(wait_for(ring, SBX_RING_WRITABLE), 0);
+	expect_eq(ring->transport->arm(ring, SBX_RING_READABLE), 1);
+	expect_eq(peek(ring, &second, &n), 0);
+	expect(first == second && memcmp(first, "a", 1) == 0);
+	ring->transport->release(ring);
+	expect_message(ring, "b");
+	ring->transport->release(ring);
+	expect_eq(peek_result(ring), SBX_RING_EMPTY);
+}
+
+/* Publishing earlier messages must not move the room under a caller that fills it. */
+static void reserved_room_survives_other_calls(void)
+{
+	_cleanup_close_ int peer = -EBADF;
+	_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_STREAM, &peer);
+	char got[32];
+	void *room;
+
+	expect_eq(send_flags(ring, "one", 3, SBX_RING_MORE), 0);
+	expect_eq(ring->transport->reserve(ring, 8, &room), 0);
+	memcpy(room, "twofold!", 8);
+	expect_eq(ring->transport->flush(ring), 0);
+	expect_eq(peek_result(ring), SBX_RING_EMPTY);
+	expect_eq(ring->transport->wait(ring, SBX_RING_READABLE, 0), SBX_RING_EMPTY);
+	expect_eq(ring->transport->commit(ring, 3, WHOLE, 0), 0);
+	expect_eq(recv(peer, got, sizeof(got), 0), 14);
+	expect(memcmp(got, "\3\0\0\0one\3\0\0\0two", 14) == 0);
+	/* A second reserve replaces the first. */
+	expect_eq(ring->transport->reserve(ring, 8, &room), 0);
+	expect_eq(send_text(ring, "x"), 0);
+	expect_eq(recv(peer, got, sizeof(got), 0), 5);
+}
+
+static void more_is_published_together(void)
+{
+	_cleanup_close_ int peer = -EBADF;
+	_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_SEQPACKET, &peer);
+	char kib[1024] = { 0 }, got[16384];
+
+	expect_eq(send_flags(ring, "a", 1, SBX_RING_MORE), 0);
+	expect_eq(send_flags(ring, "b", 1, SBX_RING_MORE), 0);
+	expect_eq(recv(peer, got, sizeof(got), MSG_DONTWAIT), -1);
+	expect_eq(ring->transport->count_bytes(ring), 10);
+	expect_eq(ring->transport->flush(ring), 0);
+	expect_eq(ring->transport->count_bytes(ring), 0);
+	expect_eq(recv(peer, got, sizeof(got), MSG_DONTWAIT), 10);
+	/* At 4 KiB the batch goes by itself, and so it does with a message without MORE. */
+	for (int i = 0; i < 4; i++)
+		expect_eq(send_flags(ring, kib, sizeof(kib), SBX_RING_MORE), 0);
+	expect_eq(recv(peer, got, sizeof(got), MSG_DONTWAIT), 4 * 1028);
+	expect_eq(send_flags(ring, "a", 1, SBX_RING_MORE), 0);
+	expect_eq(send_text(ring, "b"), 0);
+	expect_eq(recv(peer, got, sizeof(got), MSG_DONTWAIT), 10);
+	/* Waiting publishes. */
+	expect_eq(send_flags(ring, "a", 1, SBX_RING_MORE), 0);
+	expect_eq(ring->transport->wait(ring, SBX_RING_READABLE, 0), SBX_RING_EMPTY);
+	expect_eq(recv(peer, got, sizeof(got), MSG_DONTWAIT), 5);
+	expect_eq(send_flags(ring, "a", 1, SBX_RING_MORE), 0);
+	expect_eq(ring->transport->arm(ring, SBX_RING_READABLE), 0);
+	expect_eq(recv(peer, got, sizeof(got), MSG_DONTWAIT), 5);
+}
+
+/* ---- a hostile peer ---- */
+
+static void refuses_a_length_over_the_limit_at_once(void)
+{
+	static const uint32_t lengths[] = { SBX_RING_MESSAGE_MAX + 1, 0x7fffffff, 0x80000000,
+					    0xfffffffd, 0xfffffffe };
+
+	for (size_t i = 0; i < N_ELEMENTS(lengths); i++) {
+		_cleanup_close_ int peer = -EBADF;
+		_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_STREAM, &peer);
+		char byte;
+
+		expect_eq(send(peer, "\1\0\0\0a", 5, 0), 5);
+		send_word(peer, lengths[i]);
+		expect_message(ring, "a");
+		expect_end(ring, -EPROTO);
+		expect_eq(ring->violation, RING_LENGTH_OVER_LIMIT);
+		expect_eq(ring->failure, -EPROTO);
+		expect_eq(peek_result(ring), -EPROTO);
+		expect_eq(send_text(ring, "x"), -EPROTO);
+		expect_eq(ring->transport->flush(ring), -EPROTO);
+		expect_eq(ring->transport->arm(ring, SBX_RING_READABLE), 1);
+		/* The peer is told. */
+		expect_eq(recv(peer, &byte, 1, 0), 0);
+	}
+}
+
+static void a_length_is_only_a_claim(void)
+{
+	_cleanup_close_ int peer = -EBADF;
+	_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_STREAM, &peer);
+
+	if (!count_alloc_works())
+		skip("a sanitizer replaces the heap");
+	count_alloc_start();
+	send_word(peer, SBX_RING_MESSAGE_MAX);
+	expect_eq(send(peer, "abc", 3, 0), 3);
+	expect_eq(peek_result(ring), SBX_RING_EMPTY);
+	(void)count_alloc_stop();
+	expect(count_alloc_bytes() < 1048576);
+}
+
+static void an_end_inside_a_message_is_a_death(void)
+{
+	static const char *const halves[] = { "\5", "\5\0\0\0", "\5\0\0\0abcd" };
+	static const size_t sizes[] = { 1, 4, 8 };
+
+	for (size_t i = 0; i < N_ELEMENTS(halves); i++) {
+		int peer;
+		_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_STREAM, &peer);
+
+		expect_eq(send(peer, "\1\0\0\0a", 5, 0), 5);
+		expect_eq(send(peer, halves[i], sizes[i], 0), sizes[i]);
+		expect_eq(close(peer), 0);
+		expect_message(ring, "a");
+		expect_end(ring, -ECONNRESET);
+		expect_eq(send_text(ring, "x"), -ECONNRESET);
+	}
+}
+
+static void an_end_after_the_goodbye_is_a_close(void)
+{
+	int peer;
+	_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_STREAM, &peer);
+
+	expect_eq(send(peer, "\1\0\0\0a\xff\xff\xff\xff\1\0\0\0b", 14, 0), 14);
+	expect_eq(close(peer), 0);
+	expect_message(ring, "a");
+	expect_end(ring, SBX_RING_CLOSED);
+	expect_eq(peek_result(ring), SBX_RING_CLOSED);
+	expect_eq(send_text(ring, "x"), -EPIPE);
+}
+
+/* The message that says goodbye is still unread when sending fails. */
+static void sending_tells_a_close_from_a_death(void)
+{
+	static const struct {
+		const char *bytes;
+		size_t n_bytes;
+		int result;
+	} ends[] = {
+		{ "\1\0\0\0a\xff\xff\xff\xff", 9, -EPIPE },
+		{ "\1\0\0\0a", 5, -ECONNRESET },
+		{ "\1\0\0\0a\xff\xff\xff", 8, -ECONNRESET },
+		{ "\4\0\0\0\xff\xff\xff\xff", 8, -ECONNRESET },
+		{ "", 0, -ECONNRESET },
+	};
+	static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
+
+	for (size_t i = 0; i < 2 * N_ELEMENTS(ends); i++) {
+		int peer;
+		_cleanup_ring_ struct sbx_ring *ring = open_pair(types[i % 2], &peer);
+
+		/* Unread input makes the kernel report a reset, too. */
+		expect_eq(send_text(ring, "unread"), 0);
+		if (ends[i / 2].n_bytes > 0)
+			expect_eq(send(peer, ends[i / 2].bytes, ends[i / 2].n_bytes, 0),
+				  ends[i / 2].n_bytes);
+		expect_eq(close(peer), 0);
+		expect_eq(send_text(ring, "x"), ends[i / 2].result);
+		expect_eq(send_text(ring, "x"), ends[i / 2].result);
+		if (i / 2 < 3)
+			expect_message(ring, "a");
+	}
+}
+
+static void an_empty_packet_is_an_end(void)
+{
+	_cleanup_close_ int peer = -EBADF;
+	_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_SEQPACKET, &peer);
+
+	expect_eq(send(peer, "", 0, 0), 0);
+	expect_end(ring, -ECONNRESET);
+}
+
+static void refuses_a_packet_longer_than_the_limit(void)
+{
+	static uint8_t bytes[400000];
+	_cleanup_close_ int peer = -EBADF;
+	_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_SEQPACKET, &peer);
+	int size = sizeof(bytes);
+
+	expect_eq(setsockopt(peer, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
+	write_u32(bytes, SBX_RING_MESSAGE_MAX);
+	if (send(peer, bytes, sizeof(bytes), 0) != sizeof(bytes))
+		skip("the host allows no packets of this size");
+	expect_end(ring, -EPROTO);
+	expect_eq(ring->violation, RING_LENGTH_OVER_LIMIT);
+}
+
+static void fds_that_come_with_bytes_are_dropped(void)
+{
+	_cleanup_close_ int peer = -EBADF;
+	_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_STREAM, &peer);
+	size_t n_fds = count_fds();
+
+	expect_eq(fd_send(peer, "\1\0\0\0a", 5, (int[]){ 0, 1 }, 2), 0);
+	expect_message(ring, "a");
+	expect_eq(count_fds(), n_fds);
+}
+
+static void urgent_data_does_not_keep_the_reader_awake(void)
+{
+	_cleanup_close_ int peer = -EBADF;
+	_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_STREAM, &peer);
+	uint64_t sleeps = ring->statistics.sleeps;
+
+	if (send(peer, "!", 1, MSG_OOB | MSG_NOSIGNAL) != 1)
+		skip("this kernel has no urgent data on unix sockets");
+	expect(ring->transport->wait(ring, SBX_RING_READABLE, 200000) >= 0);
+	printf("# slept %llu times\n", (unsigned long long)(ring->statistics.sleeps - sleeps));
+	expect(ring->statistics.sleeps - sleeps < 10);
+}
+
+static void a_cleared_o_nonblock_makes_no_call_block(void)
+{
+	_cleanup_close_ int peer = -EBADF;
+	_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_STREAM, &peer);
+	char bytes[8192] = { 0 };
+	int r;
+
+	expect(fcntl(peer, F_SETFL, 0) == 0);
+	expect_eq(peek_result(ring), SBX_RING_EMPTY);
+	expect_eq(ring->transport->wait(ring, SBX_RING_READABLE, 0), SBX_RING_EMPTY);
+	while ((r = send_flags(ring, bytes, sizeof(bytes), 0)) == 0)
+		;
+	expect_eq(r, SBX_RING_FULL);
+	expect_eq(ring->transport->wait(ring, SBX_RING_WRITABLE, 1000), SBX_RING_EMPTY);
+	expect_eq(ring->transport->flush(ring), SBX_RING_FULL);
+}
+
+static void output_for_a_peer_that_never_reads_is_bounded(void)
+{
+	static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
+
+	for (size_t i = 0; i < N_ELEMENTS(types); i++) {
+		_cleanup_close_ int peer = -EBADF;
+		_cleanup_ring_ struct sbx_ring *ring = open_pair(types[i], &peer);
+		static char bytes[100000];
+		size_t n = 0;
+		int r;
+
+		while ((r = send_flags(ring, bytes, 1000, n % 2)) == 0 && n < 100000)
+			n++;
+		expect_eq(r, SBX_RING_FULL);
+		expect(ring->transport->count_bytes(ring) <= TOTAL_BYTES / 2);
+		expect(ring->transport->count_bytes(ring) > TOTAL_BYTES / 2 - 2000);
+		expect_eq(send_flags(ring, bytes, sizeof(bytes), 0), SBX_RING_FULL);
+		expect_eq(ring->transport->flush(ring), SBX_RING_FULL);
+		expect_eq(ring->transport->wait(ring, SBX_RING_WRITABLE, 1000), SBX_RING_EMPTY);
+		expect_eq(ring->transport->arm(ring, SBX_RING_WRITABLE), 0);
+		ring->config.timeout_usec = 1000; /* closing waits so long for the peer */
+	}
+}
+
+/* ---- waiting ---- */
+
+static short poll_once(int fd, int timeout_msec)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+
+	return poll(&ready, 1, timeout_msec) > 0 ? ready.revents : 0;
+}
+
+static void the_fd_tells_of_a_message_of_room_and_of_an_end(void)
+{
+	static char bytes[65536];
+	int peer, r;
+	_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_STREAM, &peer);
+
+	expect_eq(ring->transport->arm(ring, SBX_RING_READABLE), 0);
+	expect_eq(poll_once(ring->fd, 0), 0);
+	expect_eq(send(peer, "\1\0\0\0a", 5, 0), 5);
+	expect_eq(poll_once(ring->fd, -1), POLLIN);
+	expect_eq(ring->transport->arm(ring, SBX_RING_READABLE), 1);
+	expect_message(ring, "a");
+	expect_eq(ring->transport->arm(ring, SBX_RING_WRITABLE), 1);
+
+	while ((r = send_flags(ring, bytes, 30000, 0)) == 0)
+		;
+	expect_eq(ring->transport->arm(ring, SBX_RING_WRITABLE), 0);
+	expect_eq(poll_once(ring->fd, 0), 0);
+	while (poll_once(ring->fd, 0) == 0 || ring->transport->arm(ring, SBX_RING_WRITABLE) == 0)
+		expect(recv(peer, bytes, sizeof(bytes), 0) > 0);
+	expect_eq(send_flags(ring, bytes, 30000, 0), 0);
+	while (ring->transport->flush(ring) == SBX_RING_FULL)
+		expect(recv(peer, bytes, sizeof(bytes), 0) > 0);
+
+	expect_eq(ring->transport->arm(ring, SBX_RING_READABLE), 0);
+	expect_eq(poll_once(ring->fd, 0), 0);
+	expect_eq(close(peer), 0);
+	expect_eq(poll_once(ring->fd, -1), POLLIN);
+	expect_eq(ring->transport->arm(ring, SBX_RING_READABLE), 1);
+	expect_end(ring, -ECONNRESET);
+}
+
+/* wait() must sleep until there is room for the message, not only for any one. */
+static void waiting_for_room_is_for_the_message_that_did_not_fit(void)
+{
+	static char bytes[60000], got[300000];
+	_cleanup_close_ int peer = -EBADF;
+	_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_STREAM, &peer);
+
+	while (send_flags(ring, bytes, 100, 0) == 0 && ring->transport->count_bytes(ring) < 9000)
+		;
+	expect_eq(send_flags(ring, bytes, sizeof(bytes), 0), SBX_RING_FULL);
+	expect_eq(ring->transport->wait(ring, SBX_RING_WRITABLE, 0), SBX_RING_EMPTY);
+	while (ring->transport->wait(ring, SBX_RING_WRITABLE, 0) == SBX_RING_EMPTY)
+		expect(recv(peer, got, sizeof(got), 0) > 0);
+	expect_eq(send_flags(ring, bytes, sizeof(bytes), 0), 0);
+	/* After a flush that could not end, until everything is gone. */
+	while (ring->transport->flush(ring) == SBX_RING_FULL &&
+	       ring->transport->wait(ring, SBX_RING_WRITABLE, 0) == SBX_RING_EMPTY)
+		expect(recv(peer, got, sizeof(got), 0) > 0);
+	expect_eq(ring->transport->count_bytes(ring), 0);
+}
+
+struct echo {
+	struct sbx_ring *ring;
+	uint32_t n;
+};
+
+static void *echo(void *data)
+{
+	struct echo *echo = data;
+	struct sbx_ring *ring = echo->ring;
+	const void *bytes;
+	size_t n_bytes;
+
+	for (uint32_t i = 0; i < echo->n; i++) {
+		if (wait_for(ring, SBX_RING_READABLE) != 0 || peek(ring, &bytes, &n_bytes) != 0)
+			return NULL;
+		while (send_flags(ring, bytes, n_bytes, 0) == SBX_RING_FULL)
+			(void)wait_for(ring, SBX_RING_WRITABLE);
+		ring->transport->release(ring);
+	}
+	while (ring->transport->flush(ring) == SBX_RING_FULL)
+		(void)wait_for(ring, SBX_RING_WRITABLE);
+	return echo;
+}
+
+static void large_messages_come_back_whole(void)
+{
+	static const size_t sizes[] = { 1, 70000, SBX_RING_MESSAGE_MAX, 300000, 1 };
+	static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
+	_cleanup_free_ uint8_t *message = malloc(SBX_RING_MESSAGE_MAX);
+
+	for (size_t i = 0; i < SBX_RING_MESSAGE_MAX; i++)
+		message[i] = (uint8_t)(i * 7 + i / 251);
+	for (size_t t = 0; t < N_ELEMENTS(types); t++) {
+		struct sbx_ring_config config = config_of(SBX_RING_UNIX_SOCKET, NULL);
+		int peer;
+		_cleanup_ring_ struct sbx_ring *ring = open_pair(types[t], &peer);
+		_cleanup_ring_ struct sbx_ring *other = NULL;
+		struct echo echoes = { .n = N_ELEMENTS(sizes) };
+		pthread_t thread;
+		void *result;
+
+		expect_eq(socket_open(&config, SBX_RING_CLIENT, peer, &other, NULL), 0);
+		echoes.ring = other;
+		expect_eq(pthread_create(&thread, NULL, echo, &echoes), 0);
+		for (size_t i = 0; i < N_ELEMENTS(sizes); i++) {
+			const void *bytes = NULL;
+			size_t n = 0;
+
+			expect_eq(send_flags(ring, message, sizes[i], 0), 0);
+			expect_eq(wait_for(ring, SBX_RING_READABLE), 0);
+			expect_eq(peek(ring, &bytes, &n), 0);
+			expect_eq(n, sizes[i]);
+			expect(n == sizes[i] && memcmp(bytes, message, n) == 0);
+			ring->transport->release(ring);
+		}
+		expect_eq(pthread_join(thread, &result), 0);
+		expect(result != NULL);
+	}
+}
+
+static void messages_of_a_steady_size_allocate_nothing(void)
+{
+	static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
+	static char bytes[5000];
+
+	if (!count_alloc_works())
+		skip("a sanitizer replaces the heap");
+	for (size_t t = 0; t < N_ELEMENTS(types); t++) {
+		struct sbx_ring_config config = config_of(SBX_RING_UNIX_SOCKET, NULL);
+		int peer;
+		_cleanup_ring_ struct sbx_ring *ring = open_pair(types[t], &peer);
+		_cleanup_ring_ struct sbx_ring *other = NULL;
+
+		expect_eq(socket_open(&config, SBX_RING_CLIENT, peer, &other, NULL), 0);
+		for (int i = 0; i < 2000; i++) {
+			if (i == 100)
+				count_alloc_start();
+			expect_eq(send_flags(ring, bytes, sizeof(bytes), i & 1), 0);
+			expect_eq(wait_for(ring, SBX_RING_WRITABLE), 0);
+			expect_eq(wait_for(other, SBX_RING_READABLE), 0);
+			expect_eq(peek_result(other), 0);
+			other->transport->release(other);
+		}
+		expect_eq(count_alloc_stop(), 0);
+	}
+}
+
+/* ---- ends ---- */
+
+static pid_t start_sleeper(int *ret_pidfd)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)pause();
+		_exit(0);
+	}
+	*ret_pidfd = pidfd_of(pid);
+	return pid;
+}
+
+/* Another process may still hold the peer's end of the socket. */
+static void a_watched_process_ends_the_channel(void)
+{
+	_cleanup_close_ int peer = -EBADF, pidfd = -EBADF;
+	pid_t pid = start_sleeper(&pidfd);
+	_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_STREAM, &peer);
+
+	expect_eq(ring->transport->watch(ring, -1), -EBADF);
+	expect_eq(ring->transport->watch(ring, pidfd), 0);
+	expect_eq(ring->transport->watch(ring, pidfd), -EBUSY);
+	expect_eq(send(peer, "\1\0\0\0a\1\0\0\0b\5\0\0\0", 14, 0), 14);
+	expect_message(ring, "a");
+	expect_message(ring, "b");
+	expect_eq(ring->transport->arm(ring, SBX_RING_READABLE), 0);
+	expect_eq(poll_once(ring->fd, 0), 0);
+	expect_eq(send(peer, "12345\1\0\0\0c", 10, 0), 10);
+	expect_eq(pidfd_kill(pidfd, SIGKILL), 0);
+	expect_eq(waitpid(pid, NULL, 0), pid);
+	expect_eq(poll_once(ring->fd, -1), POLLIN);
+	expect_message(ring, "12345");
+	expect_message(ring, "c");
+	expect_end(ring, -ECONNRESET);
+	expect_eq(send_text(ring, "x"), -ECONNRESET);
+}
+
+static void closing_delivers_what_a_slow_peer_has_not_taken(void)
+{
+	static char bytes[50000];
+	struct sbx_ring_config config = config_of(SBX_RING_UNIX_SOCKET, NULL);
+	_cleanup_ring_ struct sbx_ring *other = NULL;
+	size_t n_sent = 0, n_received = 0;
+	int peer;
+	struct sbx_ring *ring = open_pair(SOCK_STREAM, &peer);
+	pid_t pid;
+
+	pid = fork();
+	if (pid == 0) {
+		(void)close(peer);
+		while (send_flags(ring, bytes, sizeof(bytes), 0) == 0)
+			n_sent++;
+		ring->config.timeout_usec = DEADLINE_USEC;
+		(void)ring_free(ring);
+		_exit((int)n_sent);
+	}
+	expect_eq(socket_open(&config, SBX_RING_CLIENT, peer, &other, NULL), 0);
+	/* This process has the same end as the child, which must not say goodbye twice. */
+	ring->failure = -EPROTO;
+	(void)ring_free(ring);
+	while (wait_for(other, SBX_RING_READABLE) == 0 && peek_result(other) == 0) {
+		n_received++;
+		other->transport->release(other);
+	}
+	expect_eq(peek_result(other), SBX_RING_CLOSED);
+	int status;
+
+	expect_eq(waitpid(pid, &status, 0), pid);
+	expect(WIFEXITED(status) && n_received > 3);
+	expect_eq(WEXITSTATUS(status), n_received);
+}
+
+static void closing_does_not_wait_longer_than_the_time_out(void)
+{
+	static char bytes[50000];
+	_cleanup_close_ int peer = -EBADF;
+	struct sbx_ring *ring = open_pair(SOCK_STREAM, &peer);
+
+	while (send_flags(ring, bytes, sizeof(bytes), 0) == 0)
+		;
+	ring->config.timeout_usec = 1;
+	(void)ring_free(ring);
+	while (recv(peer, bytes, sizeof(bytes), 0) > 0)
+		;
+}
+
+/* ---- endpoints ---- */
+
+static void talk(struct sbx_ring *server, struct sbx_ring *client)
+{
+	for (int i = 0; i < 1000 && !(server->transport->is_connected(server) &&
+				      client->transport->is_connected(client));
+	     i++) {
+		(void)server->transport->wait(server, SBX_RING_WRITABLE, 0);
+		(void)client->transport->wait(client, SBX_RING_WRITABLE, 1000);
+	}
+	expect(server->transport->is_connected(server));
+	expect(client->transport->is_connected(client));
+	expect_eq(send_text(client, "question"), 0);
+	expect_message(server, "question");
+	expect_eq(send_text(server, "answer"), 0);
+	expect_message(client, "answer");
+}
+
+static void a_server_waits_for_its_client_at_a_path(void)
+{
+	char directory[32], path[64];
+	size_t n_fds = count_fds();
+	struct sbx_ring *server, *client;
+	struct stat st;
+	void *room;
+
+	make_place(directory, path);
+	server = open_at(SBX_RING_UNIX_SOCKET, path, SBX_RING_SERVER);
+	expect_str(server->transport->name, "unix_socket");
+	expect(lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && (st.st_mode & 0777) == 0600);
+	expect(!server->transport->is_connected(server));
+	expect_eq(peek_result(server), SBX_RING_EMPTY);
+	expect_eq(server->transport->reserve(server, 1, &room), SBX_RING_FULL);
+	expect_eq(server->transport->flush(server), 0);
+	expect_eq(server->transport->wait(server, SBX_RING_WRITABLE, 1000), SBX_RING_EMPTY);
+	expect_eq(server->transport->arm(server, SBX_RING_WRITABLE), 0);
+	expect_eq(poll_once(server->fd, 0), 0);
+
+	client = open_at(SBX_RING_UNIX_SOCKET, path, SBX_RING_CLIENT);
+	expect_eq(poll_once(server->fd, -1), POLLIN);
+	expect_eq(server->transport->arm(server, SBX_RING_WRITABLE), 1);
+	talk(server, client);
+	/* One client a channel: nothing listens any more. */
+	expect(!exists(path));
+	expect_eq(server->transport->arm(server, SBX_RING_READABLE), 0);
+	expect_eq(poll_once(server->fd, 0), 0);
+
+	(void)ring_free(server);
+	expect_end(client, SBX_RING_CLOSED);
+	(void)ring_free(client);
+	expect_eq(rmdir(directory), 0);
+	expect_eq(count_fds(), n_fds);
+}
+
+static void a_client_may_send_and_close_before_the_server_looks(void)
+{
+	char directory[32], path[64];
+	_cleanup_ring_ struct sbx_ring *server = NULL;
+	struct sbx_ring *client;
+
+	make_place(directory, path);
+	server = open_at(SBX_RING_UNIX_SOCKET, path, SBX_RING_SERVER);
+	client = open_at(SBX_RING_UNIX_SOCKET, path, SBX_RING_CLIENT);
+	expect_eq(send_text(client, "early"), 0);
+	(void)ring_free(client);
+	expect_message(server, "early");
+	expect_end(server, SBX_RING_CLOSED);
+	expect_eq(rmdir(directory), 0);
+}
+
+static void a_server_comes_back_to_its_path_at_once(void)
+{
+	char directory[32], path[64];
+
+	make_place(directory, path);
+	for (int i = 0; i < 3; i++) {
+		_cleanup_ring_ struct sbx_ring *server =
+			open_at(SBX_RING_UNIX_SOCKET, path, SBX_RING_SERVER);
+		_cleanup_ring_ struct sbx_ring *client =
+			i == 1 ? NULL : open_at(SBX_RING_UNIX_SOCKET, path, SBX_RING_CLIENT);
+
+		if (client)
+			talk(server, client);
+	}
+	expect_eq(rmdir(directory), 0);
+}
+
+static void bind_at(int type, const char *path, int *ret)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	(void)strcpy(address.sun_path, path);
+	*ret = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+	expect_eq(bind(*ret, (const struct sockaddr *)&address, sizeof(address)), 0);
+}
+
+static int open_result(const struct sbx_ring_config *config, int role, int socket,
+		       struct sbx_error *err)
+{
+	struct sbx_ring *ring = NULL;
+	int r = socket_open(config, role, socket, &ring, err);
+
+	expect((r == 0) == (ring != NULL));
+	(void)ring_free(ring);
+	return r;
+}
+
+static int open_path(const char *path, int role, struct sbx_error *err)
+{
+	struct sbx_ring_config config = config_of(SBX_RING_UNIX_SOCKET, path);
+
+	*err = (struct sbx_error){ 0 };
+	return open_result(&config, role, -EBADF, err);
+}
+
+static void replaces_a_dead_socket_only(void)
+{
+	_cleanup_close_ int live = -EBADF;
+	char directory[32], path[64];
+	struct sbx_error err;
+	int dead;
+
+	make_place(directory, path);
+	bind_at(SOCK_STREAM, path, &dead);
+	expect_eq(close(dead), 0);
+	expect_eq(open_path(path, SBX_RING_SERVER, &err), 0);
+	expect(!exists(path));
+
+	bind_at(SOCK_DGRAM, path, &live);
+	expect_eq(open_path(path, SBX_RING_SERVER, &err), -EADDRINUSE);
+	expect(strstr(err.what, path) && strstr(err.why, "another process listens there"));
+	expect(exists(path));
+	expect_eq(unlink(path), 0);
+
+	_cleanup_close_ int file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	expect_eq(open_path(path, SBX_RING_SERVER, &err), -EEXIST);
+	expect(strstr(err.why, "not a socket") && err.fix[0]);
+	expect(exists(path));
+	expect_eq(unlink(path), 0);
+	expect_eq(symlink("/etc/passwd", path), 0);
+	expect_eq(open_path(path, SBX_RING_SERVER, &err), -EEXIST);
+	expect_eq(unlink(path), 0);
+	expect_eq(rmdir(directory), 0);
+}
+
+static void a_second_server_leaves_the_first_alone(void)
+{
+	char directory[32], path[64];
+	_cleanup_ring_ struct sbx_ring *server = NULL, *client = NULL;
+	struct sbx_error err;
+
+	make_place(directory, path);
+	server = open_at(SBX_RING_UNIX_SOCKET, path, SBX_RING_SERVER);
+	/* The probe is a client that has gone: it fills the queue of one. */
+	expect_eq(open_path(path, SBX_RING_SERVER, &err), -EADDRINUSE);
+	expect(exists(path));
+	(void)ring_free(take_ptr(server));
+	expect_eq(rmdir(directory), 0);
+}
+
+static void removes_only_its_own_file(void)
+{
+	_cleanup_close_ int other = -EBADF;
+	char directory[32], path[64];
+	struct sbx_ring *server;
+
+	make_place(directory, path);
+	server = open_at(SBX_RING_UNIX_SOCKET, path, SBX_RING_SERVER);
+	expect_eq(unlink(path), 0);
+	bind_at(SOCK_STREAM, path, &other);
+	(void)ring_free(server);
+	expect(exists(path));
+	expect_eq(unlink(path), 0);
+	expect_eq(rmdir(directory), 0);
+}
+
+static const struct {
+	const char *endpoint;
+	int role, code;
+	const char *why, *fix;
+} path_refusals[] = {
+	{ NULL, SBX_RING_SERVER, -EINVAL, "neither a connected socket nor the path",
+	  "ipc_endpoint" },
+	{ "", SBX_RING_CLIENT, -EINVAL, "neither a connected socket nor the path", "ipc_endpoint" },
+	{ "@name", SBX_RING_SERVER, -EINVAL, "abstract socket has no owner", "path of a socket" },
+	{ "@name", SBX_RING_CLIENT, -EINVAL, "abstract socket has no owner", "path of a socket" },
+	{ "ring.sock", SBX_RING_SERVER, -EINVAL, "not absolute", "begin it with '/'" },
+	{ "/nonexistent/ring.sock", SBX_RING_SERVER, -ENOENT, "directory does not exist",
+	  "create" },
+	{ "/nonexistent/ring.sock", SBX_RING_CLIENT, -ENOENT, "no server listens", "start" },
+	{ "/dev/null/ring.sock", SBX_RING_SERVER, -ENOTDIR, "no directory", "another path" },
+	{ "/tmp/12345678901234567890123456789012345678901234567890123456789012345678901234567890"
+	  "1234567890123456789012345678",
+	  SBX_RING_SERVER, -ENAMETOOLONG, "at most 107 bytes", "shorter" },
+	{ "/tmp/12345678901234567890123456789012345678901234567890123456789012345678901234567890"
+	  "1234567890123456789012345678",
+	  SBX_RING_CLIENT, -ENAMETOOLONG, "at most 107 bytes", "shorter" },
+};
+
+static void refuses_paths_that_cannot_work(void)
+{
+	size_t n_fds = count_fds();
+
+	for (size_t i = 0; i < N_ELEMENTS(path_refusals); i++) {
+		struct sbx_error err;
+
+		printf("# %s\n", path_refusals[i].endpoint ? path_refusals[i].endpoint : "NULL");
+		expect_eq(open_path(path_refusals[i].endpoint, path_refusals[i].role, &err),
+			  path_refusals[i].code);
+		expect_eq(err.code, path_refusals[i].code);
+		expect(strstr(err.what, "cannot open a channel at"));
+		expect(strstr(err.why, path_refusals[i].why));
+		expect(strstr(err.fix, path_refusals[i].fix));
+	}
+	expect_eq(count_fds(), n_fds);
+}
+
+static void the_longest_path_of_the_kernel_works(void)
+{
+	char directory[32], unused[64], path[108];
+	_cleanup_ring_ struct sbx_ring *server = NULL, *client = NULL;
+
+	make_place(directory, unused);
+	memset(path, 'x', sizeof(path));
+	path[107] = '\0';
+	memcpy(path, directory, strlen(directory));
+	path[strlen(directory)] = '/';
+	server = open_at(SBX_RING_UNIX_SOCKET, path, SBX_RING_SERVER);
+	client = open_at(SBX_RING_UNIX_SOCKET, path, SBX_RING_CLIENT);
+	talk(server, client);
+	expect_eq(rmdir(directory), 0);
+}
+
+static void the_two_sides_must_agree_on_datagrams(void)
+{
+	char directory[32], path[64];
+	struct sbx_ring_config config;
+	struct sbx_ring *server = NULL, *client = NULL;
+	struct sbx_error err;
+
+	make_place(directory, path);
+	config = config_of(SBX_RING_UNIX_SOCKET, path);
+	config.is_datagram = true;
+	expect_eq(socket_open(&config, SBX_RING_SERVER, -EBADF, &server, &err), 0);
+	expect_eq(open_path(path, SBX_RING_CLIENT, &err), -EPROTOTYPE);
+	expect(strstr(err.why, "stream or datagram") && strstr(err.fix, "is_datagram"));
+	expect_eq(socket_open(&config, SBX_RING_CLIENT, -EBADF, &client, &err), 0);
+	talk(server, client);
+	(void)ring_free(client);
+	(void)ring_free(server);
+	expect_eq(rmdir(directory), 0);
+}
+
+static void a_port_is_chosen_and_told(void)
+{
+	size_t n_fds = count_fds();
+	static const char *const endpoints[] = { NULL, "", "localhost:0", "127.0.0.1:0",
+						 "[::1]:0" };
+	static const char *const begins[] = { "localhost:", "localhost:", "localhost:",
+					      "127.0.0.1:", "[::1]:" };
+
+	for (size_t i = 0; i < N_ELEMENTS(endpoints); i++) {
+		_cleanup_ring_ struct sbx_ring *server = NULL, *client = NULL;
+		struct sbx_ring_config config = config_of(SBX_RING_TCP, endpoints[i]);
+		struct sbx_error err = { 0 };
+		int r = socket_open(&config, SBX_RING_SERVER, -EBADF, &server, &err);
+
+		if (i == 4 && (r == -EADDRNOTAVAIL || r == -EAFNOSUPPORT))
+			skip("this host has no IPv6 loopback");
+		expect_eq(r, 0);
+		expect_str(server->transport->name, "tcp");
+		expect(strncmp(server->endpoint, begins[i], strlen(begins[i])) == 0);
+		expect(strtol(server->endpoint + strlen(begins[i]), NULL, 10) > 0);
+		expect(!server->transport->is_connected(server));
+		client = open_at(SBX_RING_TCP, server->endpoint, SBX_RING_CLIENT);
+		/* The server has not looked for it yet. */
+		expect(!client->transport->is_connected(client));
+		expect_eq(send_text(client, "x"), SBX_RING_FULL);
+		expect_eq(peek_result(client), SBX_RING_EMPTY);
+		talk(server, client);
+		struct sbx_ring_config again = config_of(SBX_RING_TCP, server->endpoint);
+
+		expect_eq(open_result(&again, SBX_RING_CLIENT, -EBADF, &err), -ECONNREFUSED);
+		expect(strstr(err.why, "it has its client already"));
+	}
+	expect_eq(count_fds(), n_fds);
+}
+
+static void a_server_comes_back_to_its_port_at_once(void)
+{
+	_cleanup_free_ char *endpoint = NULL;
+
+	for (int i = 0; i < 3; i++) {
+		_cleanup_ring_ struct sbx_ring *server =
+			open_at(SBX_RING_TCP, endpoint, SBX_RING_SERVER);
+		_cleanup_ring_ struct sbx_ring *client = NULL;
+
+		if (!endpoint)
+			endpoint = strdup(server->endpoint);
+		expect_str(server->endpoint, endpoint);
+		client = open_at(SBX_RING_TCP, endpoint, SBX_RING_CLIENT);
+		talk(server, client);
+		/* The end that closes first keeps the port in TIME_WAIT. */
+		(void)ring_free(take_ptr(server));
+		expect_end(client, SBX_RING_CLOSED);
+	}
+}
+
+static void closing_tcp_does_not_lose_what_was_sent(void)
+{
+	static char bytes[20000];
+	struct sbx_ring *server = open_at(SBX_RING_TCP, NULL, SBX_RING_SERVER);
+	_cleanup_ring_ struct sbx_ring *client =
+		open_at(SBX_RING_TCP, server->endpoint, SBX_RING_CLIENT);
+	size_t n_sent = 0, n_received = 0;
+
+	talk(server, client);
+	/* What the server leaves unread must not reset the connection. */
+	expect_eq(send_text(client, "unread"), 0);
+	while (n_sent < 10 && send_flags(server, bytes, sizeof(bytes), 0) == 0)
+		n_sent++;
+	(void)ring_free(server);
+	expect_eq(wait_for(client, SBX_RING_READABLE), 0);
+	while (wait_for(client, SBX_RING_READABLE) == 0 && peek_result(client) == 0) {
+		n_received++;
+		client->transport->release(client);
+	}
+	expect_eq(n_received, n_sent);
+	expect_eq(peek_result(client), SBX_RING_CLOSED);
+}
+
+static void the_first_word_of_a_server_must_be_the_welcome(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	_cleanup_close_ int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	_cleanup_ring_ struct sbx_ring *client = NULL, *other = NULL;
+	socklen_t size = sizeof(address);
+	char endpoint[32];
+	int fd;
+
+	expect_eq(bind(listener, (const struct sockaddr *)&address, size), 0);
+	expect_eq(listen(listener, 2), 0);
+	expect_eq(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+	(void)snprintf(endpoint, sizeof(endpoint), "localhost:%u", ntohs(address.sin_port));
+	client = open_at(SBX_RING_TCP, endpoint, SBX_RING_CLIENT);
+	fd = accept(listener, NULL, NULL);
+	expect_eq(send(fd, "\1\0\0\0a", 5, 0), 5);
+	expect_eq(wait_for(client, SBX_RING_WRITABLE), 0);
+	expect_eq(peek_result(client), -EPROTO);
+	expect_eq(client->violation, RING_STATE_UNKNOWN);
+	expect_eq(close(fd), 0);
+
+	other = open_at(SBX_RING_TCP, endpoint, SBX_RING_CLIENT);
+	fd = accept(listener, NULL, NULL);
+	expect_eq(send(fd, "\xfe\xff", 2, 0), 2);
+	expect_eq(peek_result(other), SBX_RING_EMPTY);
+	expect_eq(close(fd), 0);
+	expect_eq(wait_for(other, SBX_RING_WRITABLE), 0);
+	expect_eq(peek_result(other), -ECONNRESET);
+	expect_eq(send_text(other, "x"), -ECONNRESET);
+}
+
+static const struct {
+	const char *endpoint;
+	int role;
+	const char *why, *fix;
+} tcp_refusals[] = {
+	{ "example.com:9000", SBX_RING_CLIENT, "must be on this host", "ssh -L" },
+	{ "example.com:9000", SBX_RING_SERVER, "must be on this host", "stunnel" },
+	{ "192.0.2.1:9000", SBX_RING_CLIENT, "must be on this host", "ssh -L" },
+	{ "0.0.0.0:0", SBX_RING_SERVER, "must be on this host", "ssh -L" },
+	{ "*:9000", SBX_RING_SERVER, "must be on this host", "ssh -L" },
+	{ ":9000", SBX_RING_SERVER, "must be on this host", "ssh -L" },
+	{ "[::]:9000", SBX_RING_SERVER, "must be on this host", "ssh -L" },
+	{ "::1:9000", SBX_RING_SERVER, "must be on this host", "ssh -L" },
+	{ "LOCALHOST:9000", SBX_RING_SERVER, "must be on this host", "ssh -L" },
+	{ "localhost.example.com:9000", SBX_RING_SERVER, "must be on this host", "ssh -L" },
+	{ "9000", SBX_RING_SERVER, "must be on this host", "ssh -L" },
+	{ "localhost", SBX_RING_SERVER, "port is not a number up to 65535", "localhost:9000" },
+	{ "localhost:", SBX_RING_SERVER, "port is not a number up to 65535", "localhost:9000" },
+	{ "localhost:65536", SBX_RING_SERVER, "port is not a number", "localhost:9000" },
+	{ "localhost:-1", SBX_RING_SERVER, "port is not a number", "localhost:9000" },
+	{ "localhost: 1", SBX_RING_SERVER, "port is not a number", "localhost:9000" },
+	{ "localhost:http", SBX_RING_SERVER, "port is not a number", "localhost:9000" },
+	{ "localhost:0", SBX_RING_CLIENT, "port is not known", "the server tells" },
+};
+
+static void refuses_endpoints_of_tcp_that_cannot_work(void)
+{
+	for (size_t i = 0; i < N_ELEMENTS(tcp_refusals); i++) {
+		struct sbx_ring_config config = config_of(SBX_RING_TCP, tcp_refusals[i].endpoint);
+		struct sbx_error err = { 0 };
+
+		printf("# %s\n", tcp_refusals[i].endpoint);
+		expect_eq(open_result(&config, tcp_refusals[i].role, -EBADF, &err), -EINVAL);
+		expect(strstr(err.what, tcp_refusals[i].endpoint));
+		expect(strstr(err.why, tcp_refusals[i].why));
+		expect(strstr(err.fix, tcp_refusals[i].fix));
+	}
+}
+
+static void refuses_datagrams_over_tcp(void)
+{
+	struct sbx_ring_config config = config_of(SBX_RING_TCP, "localhost:0");
+	struct sbx_error err = { 0 };
+
+	config.is_datagram = true;
+	expect_eq(open_result(&config, SBX_RING_SERVER, -EBADF, &err), -EINVAL);
+	expect(strstr(err.why, "no datagrams") && err.fix[0]);
+}
+
+static void refuses_a_port_on_which_another_process_listens(void)
+{
+	_cleanup_ring_ struct sbx_ring *server = open_at(SBX_RING_TCP, NULL, SBX_RING_SERVER);
+	struct sbx_ring_config config = config_of(SBX_RING_TCP, server->endpoint);
+	struct sbx_error err = { 0 };
+
+	expect_eq(open_result(&config, SBX_RING_SERVER, -EBADF, &err), -EADDRINUSE);
+	expect(strstr(err.why, "another process listens") && strstr(err.fix, "port 0"));
+}
+
+/* A given socket is taken, even on failure. */
+static void refuses_sockets_that_are_no_connected_unix_sockets(void)
+{
+	struct sbx_ring_config config = config_of(SBX_RING_UNIX_SOCKET, NULL);
+	struct sbx_error err = { 0 };
+	size_t n_fds = count_fds();
+	int pair[2];
+
+	expect_eq(open_result(&config, SBX_RING_SERVER, open("/dev/null", O_RDWR | O_CLOEXEC),
+			      &err),
+		  -ENOTSOCK);
+	expect(strstr(err.why, "not a unix socket") && strstr(err.fix, "socketpair"));
+	expect_eq(open_result(&config, SBX_RING_SERVER, socket(AF_INET, SOCK_STREAM, 0), &err),
+		  -EINVAL);
+	expect(strstr(err.why, "not a unix socket"));
+	expect_eq(open_result(&config, SBX_RING_SERVER, socket(AF_UNIX, SOCK_STREAM, 0), &err),
+		  -EINVAL);
+	expect(strstr(err.why, "not connected"));
+	expect_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
+	expect_eq(open_result(&config, SBX_RING_SERVER, pair[0], &err), -EINVAL);
+	expect(strstr(err.why, "can be lost"));
+	config.transport = SBX_RING_TCP;
+	expect_eq(open_result(&config, SBX_RING_SERVER, pair[1], &err), -EINVAL);
+	expect(strstr(err.why, "by its endpoint"));
+	expect_eq(count_fds(), n_fds);
+}
+
+/* ---- other users ---- */
+
+/* Runs @run as another user in a child, and returns its answer. */
+static int as_other_user(int (*run)(const char *endpoint), const char *endpoint)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (setgid(OTHER_USER) < 0 || setuid(OTHER_USER) < 0)
+			_exit(100);
+		_exit(run(endpoint));
+	}
+	expect_eq(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int connect_to(const char *endpoint)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	address.sin_port = htons((in_port_t)strtol(strrchr(endpoint, ':') + 1, NULL, 10));
+	return fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 ? fd
+											       : -1;
+}
+
+/* Kernels before 6.16 report user 0 for such a socket. */
+static int send_and_close(const char *endpoint)
+{
+	int fd = connect_to(endpoint);
+
+	return fd >= 0 && send(fd, "\1\0\0\0a", 5, 0) == 5 && close(fd) == 0 ? 0 : 1;
+}
+
+static void a_client_of_another_user_is_turned_away(void)
+{
+	_cleanup_ring_ struct sbx_ring *server = NULL, *client = NULL;
+	_cleanup_close_ int attacker = -EBADF;
+	char byte;
+
+	if (geteuid() != 0)
+		skip("needs root, to be two users");
+	server = open_at(SBX_RING_TCP, NULL, SBX_RING_SERVER);
+	expect_eq(seteuid(OTHER_USER), 0);
+	attacker = connect_to(server->endpoint);
+	expect_eq(seteuid(0), 0);
+	expect(attacker >= 0);
+	expect_eq(peek_result(server), SBX_RING_EMPTY);
+	expect_eq(recv(attacker, &byte, 1, 0), 0);
+	expect(!server->transport->is_connected(server));
+
+	expect_eq(as_other_user(send_and_close, server->endpoint), 0);
+	expect_eq(server->transport->wait(server, SBX_RING_READABLE, 1000), SBX_RING_EMPTY);
+	expect(!server->transport->is_connected(server));
+	/* The right one still finds it. */
+	client = open_at(SBX_RING_TCP, server->endpoint, SBX_RING_CLIENT);
+	talk(server, client);
+}
+
+static int open_as_client(const char *endpoint)
+{
+	struct sbx_ring_config config =
+		config_of(endpoint[0] == '/' ? SBX_RING_UNIX_SOCKET : SBX_RING_TCP, endpoint);
+	struct sbx_error err = { 0 };
+	int r = open_result(&config, SBX_RING_CLIENT, -EBADF, &err);
+
+	if (r == -EPERM && !(strstr(err.why, "the server there has user 0") ||
+			     strstr(err.why, "the server there has user 54321")))
+		return 101;
+	return -r;
+}
+
+static void a_server_of_another_user_is_refused(void)
+{
+	_cleanup_ring_ struct sbx_ring *server = NULL;
+	char directory[32], path[64];
+
+	if (geteuid() != 0)
+		skip("needs root, to be two users");
+	/* A client trusts root's server. */
+	server = open_at(SBX_RING_TCP, NULL, SBX_RING_SERVER);
+	expect_eq(as_other_user(open_as_client, server->endpoint), 0);
+	(void)ring_free(take_ptr(server));
+
+	expect_eq(seteuid(54321), 0);
+	server = open_at(SBX_RING_TCP, NULL, SBX_RING_SERVER);
+	expect_eq(seteuid(0), 0);
+	expect_eq(as_other_user(open_as_client, server->endpoint), EPERM);
+	expect_eq(open_as_client(server->endpoint), EPERM);
+	(void)ring_free(take_ptr(server));
+
+	make_place(directory, path);
+	expect_eq(chown(directory, 54321, 54321), 0);
+	expect_eq(seteuid(54321), 0);
+	server = open_at(SBX_RING_UNIX_SOCKET, path, SBX_RING_SERVER);
+	expect_eq(seteuid(0), 0);
+	expect_eq(open_as_client(path), EPERM);
+	expect_eq(chmod(directory, 0755), 0);
+	expect_eq(as_other_user(open_as_client, path), EACCES);
+	(void)ring_free(take_ptr(server));
+	expect_eq(rmdir(directory), 0);
+}
+
+static void knows_the_user_before_and_after_accept(void)
+{
+	_cleanup_close_ int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	_cleanup_close_ int client = -EBADF, accepted = -EBADF;
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof(address);
+	char endpoint[32];
+	uid_t uid = 77;
+
+	expect_eq(bind(listener, (const struct sockaddr *)&address, size), 0);
+	expect_eq(listen(listener, 1), 0);
+	expect_eq(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+	(void)snprintf(endpoint, sizeof(endpoint), "x:%u", ntohs(address.sin_port));
+	expect_eq(loopback_find_user(listener, &uid), -ENOTCONN);
+	client = connect_to(endpoint);
+	expect_eq(loopback_find_user(client, &uid), 0);
+	expect_eq(uid, geteuid());
+	accepted = accept(listener, NULL, NULL);
+	uid = 77;
+	expect_eq(loopback_find_user(client, &uid), 0);
+	expect_eq(uid, geteuid());
+	uid = 77;
+	expect_eq(loopback_find_user(accepted, &uid), 0);
+	expect_eq(uid, geteuid());
+	close_fd(&client);
+	uid = 77;
+	expect_eq(loopback_find_user(accepted, &uid), -ENOTCONN);
+	expect_eq(uid, 77);
+}
+
+static const struct test tests[] = {
+	TEST(writes_the_documented_bytes),
+	TEST(reads_a_message_that_arrives_byte_by_byte),
+	TEST(ends_of_packets_have_no_meaning),
+	TEST(a_peeked_message_stays_until_release),
+	TEST(reserved_room_survives_other_calls),
+	TEST(more_is_published_together),
+	TEST(refuses_a_length_over_the_limit_at_once),
+	TEST(a_length_is_only_a_claim),
+	TEST(an_end_inside_a_message_is_a_death),
+	TEST(an_end_after_the_goodbye_is_a_close),
+	TEST(sending_tells_a_close_from_a_death),
+	TEST(an_empty_packet_is_an_end),
+	TEST(refuses_a_packet_longer_than_the_limit),
+	TEST(fds_that_come_with_bytes_are_dropped),
+	TEST(urgent_data_does_not_keep_the_reader_awake),
+	TEST(a_cleared_o_nonblock_makes_no_call_block),
+	TEST(output_for_a_peer_that_never_reads_is_bounded),
+	TEST(the_fd_tells_of_a_message_of_room_and_of_an_end),
+	TEST(waiting_for_room_is_for_the_message_that_did_not_fit),
+	TEST(large_messages_come_back_whole),
+	TEST(messages_of_a_steady_size_allocate_nothing),
+	TEST(a_watched_process_ends_the_channel),
+	TEST(closing_delivers_what_a_slow_peer_has_not_taken),
+	TEST(closing_does_not_wait_longer_than_the_time_out),
+	TEST(a_server_waits_for_its_client_at_a_path),
+	TEST(a_client_may_send_and_close_before_the_server_looks),
+	TEST(a_server_comes_back_to_its_path_at_once),
+	TEST(replaces_a_dead_socket_only),
+	TEST(a_second_server_leaves_the_first_alone),
+	TEST(removes_only_its_own_file),
+	TEST(refuses_paths_that_cannot_work),
+	TEST(the_longest_path_of_the_kernel_works),
+	TEST(the_two_sides_must_agree_on_datagrams),
+	TEST(a_port_is_chosen_and_told),
+	TEST(a_server_comes_back_to_its_port_at_once),
+	TEST(closing_tcp_does_not_lose_what_was_sent),
+	TEST(the_first_word_of_a_server_must_be_the_welcome),
+	TEST(refuses_endpoints_of_tcp_that_cannot_work),
+	TEST(refuses_datagrams_over_tcp),
+	TEST(refuses_a_port_on_which_another_process_listens),
+	TEST(refuses_sockets_that_are_no_connected_unix_sockets),
+	TEST(a_client_of_another_user_is_turned_away),
+	TEST(a_server_of_another_user_is_refused),
+	TEST(knows_the_user_before_and_after_accept),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-ring bench: how fast channels are on this host
+ *
+ * The command line of tests/bench/ring-*.c, which has the table of benchmarks and the method.
+ */
+
+#include "ring-bench.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "../tests/bench/ring-bench.h"
+#include "../tests/bench/ring-place.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "tool.h"
+
+#define QUICK_REPETITIONS 1
+
+const struct option_spec ring_bench_options[] = {
+	{ .name = "filter",
+	  .kind = OPTION_STRING,
+	  .offset = offsetof(struct ring_bench_values, filter),
+	  .metavar = "TEXT",
+	  .help = "only benchmarks with TEXT in their name" },
+	{ .name = "repetitions",
+	  .kind = OPTION_NUMBER,
+	  .offset = offsetof(struct ring_bench_values, n_repetitions),
+	  .metavar = "N",
+	  .help = "measure each N times, up to 1000 (15)",
+	  .is_above_zero = true },
+	{ .name = "quick",
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct ring_bench_values, quick),
+	  .help = "measure each once, with fewer messages" },
+	{ .name = "list",
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct ring_bench_values, list),
+	  .help = "list the benchmarks and measure nothing" },
+	OPTION_END,
+};
+
+/* ---- options ---- */
+
+static bool is_selected(const struct ring_bench *bench, const char *filter)
+{
+	return !filter || strstr(bench->name, filter);
+}
+
+static int check_filter(const char *filter, struct sbx_error *err)
+{
+	for (const struct ring_bench *bench = ring_benches; bench->name; bench++)
+		if (is_selected(bench, filter))
+			return 0;
+	(void)sbx_error_what(err, -EINVAL, "no benchmark has '%s' in its name", filter);
+	sbx_error_why(err, "--filter takes a part of a name, not a pattern");
+	sbx_error_fix(err, "see 'sbx-ring bench --list' for the names");
+	return -EINVAL;
+}
+
+static int check_repetitions(const struct ring_bench_values *values, struct sbx_error *err)
+{
+	if (values->n_repetitions > 0 && values->quick)
+		return error_fill(err, -EINVAL, "--quick means one repetition",
+				  "drop one of the two",
+				  "--quick and --repetitions exclude each other");
+	if (values->n_repetitions <= RING_REPETITIONS_MAX)
+		return 0;
+	(void)sbx_error_what(err, -EINVAL, "option '--repetitions' cannot take '%llu'",
+			     (unsigned long long)values->n_repetitions);
+	sbx_error_why(err, "it is above %d", RING_REPETITIONS_MAX);
+	sbx_error_fix(err, "write '--repetitions=%d'", RING_REPETITIONS_DEFAULT);
+	return -EINVAL;
+}
+
+static size_t repetitions_of(const struct ring_bench_values *values)
+{
+	if (values->quick)
+		return QUICK_REPETITIONS;
+	return values->n_repetitions > 0 ? values->n_repetitions : RING_REPETITIONS_DEFAULT;
+}
+
+/* ---- listing ---- */
+
+static void list_one(struct tool_run *run, const struct ring_bench *bench)
+{
+	struct json_writer writer;
+
+	if (!run->json) {
+		text_addf(&run->out, "%-19s %s; against: %s\n", bench->name, bench->what,
+			  bench->against ? bench->against : "-");
+		return;
+	}
+	json_write(&writer, &run->out);
+	json_add_object(&writer);
+	json_member_string(&writer, "name", bench->name);
+	json_member_string(&writer, "what", bench->what);
+	json_member_string(&writer, "against", bench->against);
+	json_end_object(&writer);
+	text_add_char(&run->out, '\n');
+}
+
+/* ---- measuring ---- */
+
+static void show_progress(const struct tool_run *run, const char *name)
+{
+	if (!tool_wants_progress(run))
+		return;
+	/* An empty name clears the line before a row is printed. */
+	(void)fprintf(stderr, "\r\033[K%s%s", name[0] ? "measuring " : "", name);
+	(void)fflush(stderr);
+}
+
+/* Why it is left out, or NULL. */
+static const char *why_not(const struct pair *pair, const struct ring_bench *bench)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+
+	if (bench->needs_two_cpus && !pair_has_two_cpus(pair))
+		return "a side spins, which needs two CPUs";
+	if (bench->program && ring_place_of(bench->program, &path, NULL) < 0)
+		return "its program is not beside sbx-ring";
+	return NULL;
+}
+
+static int measure_one(struct tool_run *run, struct pair *pair, const struct ring_bench *bench,
+		       struct sbx_error *err)
+{
+	const struct ring_bench_values *values = run->values;
+	struct ring_result results[RING_N_PLACES];
+	const char *why = why_not(pair, bench);
+	size_t n = 0;
+	int r;
+
+	if (why) {
+		log_write(&run->log, LOG_LEVEL_WARNING, NULL, "%s is left out: %s", bench->name,
+			  why);
+		return 0;
+	}
+	show_progress(run, bench->name);
+	r = ring_measure(pair, bench, repetitions_of(values), values->quick, results, &n, err);
+	show_progress(run, "");
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		if (run->json)
+			ring_print_json(&run->out, bench, &results[i]);
+		else
+			ring_print_row(&run->out, bench, &results[i]);
+	}
+	return r < 0 ? r : tool_flush(run, err);
+}
+
+static int measure_selected(struct tool_run *run, const char *filter, struct sbx_error *err)
+{
+	_cleanup_(pair_deinit) struct pair pair = PAIR_INIT;
+	int r = pair_init(&pair, err);
+
+	if (r < 0)
+		return r;
+	if (!pair_has_two_cpus(&pair))
+		log_write(&run->log, LOG_LEVEL_WARNING, NULL,
+			  "only CPU %d may be used: both sides share it, and the targets are for "
+			  "two",
+			  pair.cpus[PAIR_NEAR]);
+	if (!run->json)
+		ring_print_header(&run->out);
+	for (const struct ring_bench *bench = ring_benches; r == 0 && bench->name; bench++)
+		if (is_selected(bench, filter))
+			r = measure_one(run, &pair, bench, err);
+	return r < 0 ? r : TOOL_YES;
+}
+
+int ring_verb_bench(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	const struct ring_bench_values *values = run->values;
+
+	(void)n_operands;
+	(void)operands;
+	if (check_filter(values->filter, err) < 0 || check_repetitions(values, err) < 0)
+		return TOOL_USAGE;
+	if (!values->list)
+		return measure_selected(run, values->filter, err);
+	for (const struct ring_bench *bench = ring_benches; bench->name; bench++)
+		if (is_selected(bench, values->filter))
+			list_one(run, bench);
+	return TOOL_YES;
+}
