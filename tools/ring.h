@@ -17,6 +17,7 @@
 
 #include "base/options.h"
 #include "record/record.h"
+#include "ring-bench.h"
 #include "ring/named.h"
 #include "service/peer.h"
 
@@ -28,7 +29,7 @@ struct tool_run;
 #define RING_FD_VARIABLE "SBX_RING_FD"
 
 struct ring_values {
-	struct ring_bench_values bench; /* the first member: see ring-bench.h */
+	struct ring_bench_values bench; /* the first member (ring-bench.h) */
 
 	/* of a channel */
 	uint64_t size; /* of both directions together; 0: the default */

@@ -72,7 +72,7 @@ static int refuse_for(int code, const char *endpoint, const struct reason *reaso
 
 static const struct reason reasons_to_listen[] = {
 	{ -ENOENT, "its directory does not exist", "create the directory first" },
-	{ -ENOTDIR, "a part of the path is no directory", "choose another path" },
+	{ -ENOTDIR, "a part of the path is not a directory", "choose another path" },
 	{ -EACCES, NULL, "choose a directory, or a port above 1023, that is yours" },
 	{ -EPERM, "the lock file beside it belongs to another user",
 	  "choose a directory that only you can write" },

@@ -79,6 +79,20 @@ static inline void shared_copy(void *to, const void *from, size_t n_bytes)
 	memcpy(to, from, n_bytes);
 }
 
+#define SHARED_LINE_SIZE 64
+
+/* Asks for the line of @at, to be written soon. */
+static inline void shared_expect_write(const void *at)
+{
+#if defined(__x86_64__)
+	/* The builtin asks for a line to read, unless the compiler may assume this instruction;
+	 * processors that lack it ignore it. */
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)at));
+#else
+	__builtin_prefetch(at, 1);
+#endif
+}
+
 static inline void shared_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

@@ -39,7 +39,8 @@ struct property {
 static int refuse(const struct property *property, const char *value, const char *why,
 		  const char *fix, struct sbx_error *err)
 {
-	return error_fill(err, -EINVAL, why, fix, "'%s' is no value of %s", value, property->key);
+	return error_fill(err, -EINVAL, why, fix, "'%s' is not a value of %s", value,
+			  property->key);
 }
 
 /* ---- ipc_transport ---- */
@@ -103,7 +104,7 @@ static int parse_number(const struct property *property, const char *value, uint
 	int r = units_parse_count(value, &number, err);
 
 	if (r == -EINVAL)
-		return error_retell(err, r, "'%s' is no value of %s", value, property->key);
+		return error_retell(err, r, "'%s' is not a value of %s", value, property->key);
 	if (r == 0 && number == 0)
 		return refuse(property, value, "it must be greater than 0",
 			      "write a larger number, or nothing for the default", err);

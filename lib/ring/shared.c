@@ -43,7 +43,7 @@
 #include "ring/stream.h"
 
 /* Committed bytes that are published even with SBX_RING_MORE. */
-#define PUBLISH_BYTES 4096
+#define PUBLISH_BYTES 16384
 
 #define FUTEX_USEC 2000
 /* After so many wake-ups for nothing in one wait, the eventfd is no longer listened to. */
@@ -52,6 +52,8 @@
 
 #define SPINS_PER_CLOCK 64
 #define QUICK_PEEKS 64
+#define MISSES_PER_LOOK 1024
+#define PACKETS_MAX 512
 #define PUBLISHES_PER_COUNTERS 64
 
 enum { FROM_DOORBELL, FROM_SOCKET, FROM_PROCESS };
@@ -69,6 +71,7 @@ struct shared {
 	bool is_dead; /* the other side */
 	struct spin spin;
 	unsigned n_publishes;
+	unsigned n_misses; /* neither room nor a record */
 };
 
 static struct shared *shared_of(struct sbx_ring *ring)
@@ -180,6 +183,35 @@ static inline void wake_if_asleep(struct shared *shared, uint32_t events)
 		wake_other(shared, sleeping);
 }
 
+/* ---- the end of the other side ---- */
+
+/* Only the ends of the socket and of the process are looked at, whatever the client writes. */
+static void poll_for_death(struct shared *shared, short events, int timeout_msec)
+{
+	struct pollfd polled[2] = {
+		{ .fd = shared->socket, .events = events },
+		{ .fd = shared->pidfd, .events = POLLIN },
+	};
+	char wakes[64];
+
+	if (poll(polled, 2, timeout_msec) <= 0)
+		return;
+	if ((polled[0].revents & (POLLHUP | POLLRDHUP | POLLERR | POLLNVAL)) ||
+	    polled[1].revents != 0)
+		shared->is_dead = true;
+	/* Each packet is one wake-up, and those that stay are sleeps without rest. */
+	for (unsigned n = 0; (polled[0].revents & POLLIN) && n < PACKETS_MAX; n++)
+		if (recv(shared->socket, wakes, sizeof(wakes), MSG_DONTWAIT) <= 0)
+			break;
+}
+
+/* A side that only tries, and never waits, would not learn that the other one is gone. */
+static void look_after_misses(struct shared *shared)
+{
+	if (++shared->n_misses % MISSES_PER_LOOK == 0)
+		poll_for_death(shared, POLLRDHUP, 0);
+}
+
 /* ---- sending ---- */
 
 /* Is there still a reader? It may close as soon as it has read, so this is asked before a record is
@@ -206,6 +238,7 @@ static int shared_reserve(struct sbx_ring *ring, size_t n_bytes, void **ret)
 	}
 	if (r < 0)
 		return violated(shared, -r);
+	look_after_misses(shared);
 	r = look_before_publish(shared);
 	return r < 0 ? r : SBX_RING_FULL;
 }
@@ -280,6 +313,8 @@ static int peek_record(struct shared *shared, const void **ret, size_t *ret_n_by
 static int peek_at_end(struct shared *shared, const void **ret, size_t *ret_n_bytes,
 		       uint32_t *ret_kind)
 {
+	look_after_misses(shared);
+
 	bool was_dead = shared->is_dead;
 	int state = other_state(shared);
 
@@ -388,24 +423,6 @@ static void say_sleeping(struct shared *shared, unsigned events, uint32_t how)
 static void say_awake(struct shared *shared)
 {
 	shared_store_u32(shared->region.own + SBX_RING_SLEEPING_OFFSET, 0);
-}
-
-/* Only the ends of the socket and of the process are looked at, whatever the client writes. */
-static void poll_for_death(struct shared *shared, short events, int timeout_msec)
-{
-	struct pollfd polled[2] = {
-		{ .fd = shared->socket, .events = events },
-		{ .fd = shared->pidfd, .events = POLLIN },
-	};
-	char wakes[64];
-
-	if (poll(polled, 2, timeout_msec) <= 0)
-		return;
-	if ((polled[0].revents & (POLLHUP | POLLRDHUP | POLLERR | POLLNVAL)) ||
-	    polled[1].revents != 0)
-		shared->is_dead = true;
-	if (polled[0].revents & POLLIN)
-		(void)!recv(shared->socket, wakes, sizeof(wakes), MSG_DONTWAIT);
 }
 
 static void take_server_events(struct shared *shared, int timeout_msec)

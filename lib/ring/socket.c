@@ -22,7 +22,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -34,6 +33,7 @@
 #include "ring/deadline.h"
 #include "ring/endpoint.h"
 #include "ring/memory.h"
+#include "ring/spin.h"
 #include "ring/violation.h"
 
 #define HEADER_SIZE 4
@@ -55,7 +55,7 @@
 struct queue {
 	uint8_t *bytes;
 	size_t begin, end, size;
-	bool is_held; /* the bytes behind the end are reserved: do not move it back */
+	bool is_held; /* the bytes after the end are reserved: do not move it back */
 };
 
 struct socket_ring {
@@ -63,12 +63,14 @@ struct socket_ring {
 	struct endpoint endpoint; /* listens until there is a client */
 	int socket;		  /* -EBADF: not connected yet */
 	int pidfd;		  /* of sbx_ring_watch(), or -EBADF */
-	bool is_packet, can_spin;
+	bool is_packet;
 	bool awaits_welcome;
+	struct spin spin;
 
 	struct queue in;
 	size_t n_peeked; /* bytes of the record that peek returned, with its header; 0: none */
 	bool is_closed;	 /* the peer said goodbye */
+	bool is_dry;	 /* the last read found nothing */
 	bool is_at_end;	 /* nothing more comes */
 	bool is_exited;	 /* the process of pidfd has ended */
 
@@ -134,7 +136,7 @@ static int queue_grow(struct queue *queue, size_t size)
 	return 0;
 }
 
-/* Room for @n_bytes behind the end. Moves only where at least as many bytes are free in front, so
+/* Room for @n_bytes after the end. Moves only where at least as many bytes are free in front, so
  * that each byte is moved once on average. */
 static int queue_make_room(struct queue *queue, size_t n_bytes)
 {
@@ -243,6 +245,7 @@ static int pull(struct socket_ring *s)
 	bool was_exited = s->is_exited;
 	ssize_t n = read_some(s);
 
+	s->is_dry = n == -EAGAIN;
 	if (n > 0 || n == -ENOMEM || s->ring.failure)
 		return n > 0 ? 1 : (int)n;
 	/* The process may have sent its last bytes after our read and before its exit. */
@@ -272,7 +275,7 @@ static int look(struct socket_ring *s, size_t *ret_n_bytes)
 	return len - HEADER_SIZE < length ? SBX_RING_EMPTY : 0;
 }
 
-/* Finds the goodbye behind messages that are not read yet, which tells a close from a death. */
+/* Finds the goodbye after messages that are not read yet, which tells a close from a death. */
 static void learn_end(struct socket_ring *s)
 {
 	size_t at;
@@ -557,22 +560,35 @@ static bool sleep_until(struct socket_ring *s, uint32_t events, uint64_t deadlin
 	return true;
 }
 
+static bool spin(struct socket_ring *s, unsigned events, uint64_t deadline)
+{
+	uint64_t usec = spin_begin(&s->spin);
+	uint64_t end = usec > 0 ? deadline_sooner(deadline, usec) : 0;
+	bool is_found = false;
+
+	if (usec == 0)
+		return false;
+	while (!is_found && deadline_left(end) > 0) {
+		shared_pause();
+		is_found = is_possible(s, events);
+	}
+	spin_end(&s->spin, is_found);
+	return is_found;
+}
+
 static int socket_wait(struct sbx_ring *ring, unsigned events, uint64_t timeout_usec)
 {
 	struct socket_ring *s = of(ring);
-	uint64_t deadline, spin_until;
+	uint64_t deadline;
 
-	if (is_possible(s, events))
+	/* After a read that found nothing, poll() looks for more as well as another read. */
+	if (is_possible(s, s->is_dry && timeout_usec > 0 ? events & ~SBX_RING_READABLE : events))
 		return 0;
 	if (timeout_usec == 0)
 		return SBX_RING_EMPTY;
 	deadline = deadline_after(timeout_usec);
-	spin_until = s->can_spin ? deadline_after(ring->config.spin_usec) : 0;
-	while (deadline_left(spin_until) > 0) {
-		shared_pause();
-		if (is_possible(s, events))
-			return 0;
-	}
+	if (spin(s, events, deadline))
+		return 0;
 	while (sleep_until(s, interest(s, events), deadline))
 		if (is_possible(s, events))
 			return 0;
@@ -684,14 +700,6 @@ static void socket_close(struct sbx_ring *ring)
 static const struct transport unix_transport = TRANSPORT("unix_socket");
 static const struct transport tcp_transport = TRANSPORT("tcp");
 
-/* On one processor the peer does not run while we spin. */
-static bool has_processors(void)
-{
-	cpu_set_t allowed;
-
-	return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && CPU_COUNT(&allowed) > 1;
-}
-
 static int open_given(struct socket_ring *s, int socket, struct sbx_error *err)
 {
 	int type;
@@ -765,7 +773,7 @@ int socket_open(const struct sbx_ring_config *config, int role, int socket, stru
 		.endpoint = ENDPOINT_INIT,
 		.socket = -EBADF,
 		.pidfd = -EBADF,
-		.can_spin = has_processors(),
+		.spin = spin_new(config->spin_usec),
 	};
 	r = socket >= 0 ? open_given(s, socket, err) : open_endpoint(s, err);
 	if (r < 0)

@@ -33,6 +33,7 @@ struct raw {
 	size_t capacity;
 	uint64_t nonce;
 	uint32_t record_max;
+	bool is_call;
 	uint64_t tail; /* end of the records written by raw_record() */
 };
 
@@ -158,6 +159,7 @@ static inline bool raw_open(struct raw *raw, int mode, size_t total_bytes)
 	    pread(raw->fds[1], &record_max, sizeof(record_max), SBX_RING_RECORD_MAX_OFFSET) !=
 		    sizeof(record_max))
 		return false;
+	raw->is_call = mode == SBX_RING_CALL;
 	raw->capacity = control[0];
 	raw->nonce = control[1];
 	raw->record_max = record_max;

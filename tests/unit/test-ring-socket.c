@@ -925,7 +925,7 @@ static const struct {
 	{ "/nonexistent/ring.sock", SBX_RING_SERVER, -ENOENT, "directory does not exist",
 	  "create" },
 	{ "/nonexistent/ring.sock", SBX_RING_CLIENT, -ENOENT, "no server listens", "start" },
-	{ "/dev/null/ring.sock", SBX_RING_SERVER, -ENOTDIR, "no directory", "another path" },
+	{ "/dev/null/ring.sock", SBX_RING_SERVER, -ENOTDIR, "not a directory", "another path" },
 	{ "/tmp/12345678901234567890123456789012345678901234567890123456789012345678901234567890"
 	  "1234567890123456789012345678",
 	  SBX_RING_SERVER, -ENAMETOOLONG, "at most 107 bytes", "shorter" },
