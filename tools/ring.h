@@ -21,8 +21,6 @@
 #include "ring/named.h"
 #include "service/peer.h"
 
-#include "ring-bench.h"
-
 struct sbx_error;
 struct tool_run;
 
