@@ -27,7 +27,9 @@
 #include "base/cleanup.h"
 
 #define N_SLOTS 2
-#define N_RECORDS 4
+/* Each slot is used twice with the second number. */
+#define N_RECORDS 3
+#define N_RECORDS_SLOW 4
 #define STORES_MAX 6
 #define OPS_MAX 96
 
@@ -49,7 +51,7 @@ enum side { PRODUCER, CONSUMER };
 #define SLEEPING_ROOM 2u
 #define SLEEPING_SOCKET 4u
 
-/* What is removed or moved, of one side. */
+/* A line of one side that is removed or moved. */
 enum mutation {
 	INTACT,
 	NO_FENCE_AFTER_PUBLISHING,
@@ -219,7 +221,7 @@ static const struct op sleep_client_ops[] = {
 	{ .kind = OP_END },
 };
 
-/* A side of a direction: the producer sends N_RECORDS, the consumer receives them. */
+/* A side of a direction: the producer sends records, the consumer receives them. */
 static const struct op side_ops[] = {
 	{ .kind = OP_LABEL, .to = NEXT },
 	{ .kind = OP_IF_ALL_DONE, .to = FINISHED },
@@ -247,6 +249,7 @@ static const struct op side_ops[] = {
 
 struct config {
 	bool is_producer_server, is_cells;
+	uint8_t n_records;
 	enum mutation mutations[2]; /* of each side */
 };
 
@@ -496,7 +499,7 @@ static bool choose(struct move *move)
 
 static bool if_all_done(struct move *move)
 {
-	move->jumps = move->process->position == N_RECORDS;
+	move->jumps = move->process->position == move->config->n_records;
 	return true;
 }
 
@@ -772,6 +775,7 @@ static void visit_all(struct search *search)
 static void search_run(struct search *search, const struct config *config)
 {
 	search->config = *config;
+	search->config.n_records = test_is_slow() ? N_RECORDS_SLOW : N_RECORDS;
 	for (enum side side = PRODUCER; side <= CONSUMER; side++)
 		program_add(&search->programs[side], config, side, side_ops);
 	search->nodes = malloc(NODES_MAX * sizeof(*search->nodes));
