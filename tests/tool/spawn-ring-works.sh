@@ -63,6 +63,16 @@ for who in $starters; do
 	check "records_before_the_death_of_a_command_are_taken_by_$who" err_has 'client 137'
 	run as "$who" sbx-audit query --log "$log" -e ring_closed --json
 	check "its_death_is_recorded_by_$who" out_has '"end":"died"'
+	tool=$(command -v sbx-ring)
+	send() {
+		(cd "$project" && printf '%s\n' '{"event":"syscall","time":"2026-01-02T03:04:05Z","op":"fs.read"}' |
+			as "$who" sbx-ring pair --with "sbx-audit append --log $log --ring-fd 3" -- \
+				sbx-spawn -q --ring-fd 3 --read "$tool" -- "$tool" send)
+	}
+	run send
+	check "two_commands_are_joined_by_sbx_ring_by_$who" has_status 0
+	run as "$who" sbx-audit query --log "$log" -e syscall
+	check "a_line_of_a_sandbox_is_in_the_log_by_$who" out_has 'op=fs.read'
 done
 
 # The tier reduced needs a delegated cgroup, whose name must not look like one of sbx.
