@@ -159,6 +159,15 @@ int sbx_ring_reconnect(struct sbx_ring **ring, struct sbx_error *err)
 	return r;
 }
 
+/* The message that was received is valid until the next call. */
+static void return_lent(struct sbx_ring *ring)
+{
+	if (!ring->is_lent)
+		return;
+	ring->is_lent = false;
+	ring->transport->release(ring);
+}
+
 /* ---- what is asked of the transport ---- */
 
 int sbx_ring_watch(struct sbx_ring *ring, int pidfd)
@@ -180,6 +189,7 @@ int sbx_ring_arm(struct sbx_ring *ring, unsigned events)
 {
 	bool has_kept = (events & SBX_RING_READABLE) && ring->kept;
 
+	return_lent(ring);
 	return ring->failure || has_kept ? 1 : ring->transport->arm(ring, events);
 }
 
@@ -187,6 +197,7 @@ int sbx_ring_wait(struct sbx_ring *ring, unsigned events, uint64_t timeout_usec)
 {
 	bool has_kept = (events & SBX_RING_READABLE) && ring->kept;
 
+	return_lent(ring);
 	if (timeout_usec == SBX_RING_DEFAULT_TIMEOUT)
 		timeout_usec = ring->config.timeout_usec;
 	return ring->failure || has_kept ? 0 : ring->transport->wait(ring, events, timeout_usec);
@@ -508,6 +519,12 @@ static int take_part(struct sbx_ring *ring, const void *bytes, size_t n_bytes, u
 {
 	int r = check_order(ring, n_bytes, kind);
 
+	if (r == 0 && ring->transport->is_private && kind == RING_RECORD_WHOLE) {
+		ring->received = bytes;
+		ring->message_size = n_bytes;
+		ring->is_lent = true;
+		return 0;
+	}
 	if (r == 0 && (kind & SBX_RING_RECORD_BEGIN))
 		ring->message_size = 0;
 	if (r == 0)
@@ -516,6 +533,7 @@ static int take_part(struct sbx_ring *ring, const void *bytes, size_t n_bytes, u
 		return r;
 	if (n_bytes > 0)
 		shared_copy(ring->message + ring->message_size, bytes, n_bytes);
+	ring->received = ring->message;
 	ring->message_size += n_bytes;
 	ring->is_partial = !(kind & (SBX_RING_RECORD_END | SBX_RING_RECORD_ABORT));
 	ring->transport->release(ring);
@@ -554,6 +572,7 @@ static inline int take_whole(struct sbx_ring *ring)
 {
 	if (!ring->transport->take || ring->is_partial || ring->failure)
 		return TRANSPORT_NOT_DONE;
+	ring->received = ring->message;
 	return ring->transport->take(ring);
 }
 
@@ -602,12 +621,13 @@ static __attribute__((__noinline__)) int receive_slowly(struct sbx_ring *ring,
 	return r;
 }
 
-/* The next message in ring->message. */
+/* The next message in ring->received. */
 static inline __attribute__((__always_inline__)) int receive_message(struct sbx_ring *ring,
 								     uint64_t timeout_usec)
 {
 	int r;
 
+	return_lent(ring);
 	ring->has_peeked = false;
 	r = take_whole(ring);
 	if (__builtin_expect(r != 0, 0)) {
@@ -627,7 +647,7 @@ int sbx_ring_receive(struct sbx_ring *ring, const void **ret_bytes, size_t *ret_
 
 	if (r != 0)
 		return r;
-	*ret_bytes = ring->message;
+	*ret_bytes = ring->received;
 	*ret_n_bytes = ring->message_size;
 	return 0;
 }
@@ -635,9 +655,11 @@ int sbx_ring_receive(struct sbx_ring *ring, const void **ret_bytes, size_t *ret_
 int sbx_ring_peek(struct sbx_ring *ring, const void **ret_bytes, size_t *ret_n_bytes)
 {
 	uint32_t kind;
-	int r = ring->failure ? ring->failure
-			      : ring->transport->peek(ring, ret_bytes, ret_n_bytes, &kind);
+	int r;
 
+	return_lent(ring);
+	r = ring->failure ? ring->failure
+			  : ring->transport->peek(ring, ret_bytes, ret_n_bytes, &kind);
 	if (r != 0)
 		return r;
 	r = check_order(ring, *ret_n_bytes, kind);
@@ -702,7 +724,7 @@ static int keep(struct sbx_ring *ring)
 		return -ENOMEM;
 	kept->next = NULL;
 	kept->n_bytes = ring->message_size;
-	memcpy(kept->bytes, ring->message, ring->message_size);
+	memcpy(kept->bytes, ring->received, ring->message_size);
 	*at = kept;
 	return 0;
 }
@@ -763,7 +785,7 @@ int sbx_ring_receive_frame(struct sbx_ring *ring, uint8_t *ret_type, uint32_t *r
 		bytes = lend_kept(ring, &n_bytes);
 	} else {
 		r = receive_checked_frame(ring, timeout_usec);
-		bytes = ring->message;
+		bytes = ring->received;
 		n_bytes = ring->message_size;
 	}
 	if (r != 0)
@@ -775,7 +797,7 @@ int sbx_ring_receive_frame(struct sbx_ring *ring, uint8_t *ret_type, uint32_t *r
 	return 0;
 }
 
-/* Until the frame with @request_id is in ring->message. After the time-out, only frames that are
+/* Until the frame with @request_id is in ring->received. After the time-out, only frames that are
  * there already, and not without end. */
 static int receive_response(struct sbx_ring *ring, uint32_t request_id, uint64_t timeout_usec)
 {
@@ -784,7 +806,7 @@ static int receive_response(struct sbx_ring *ring, uint32_t request_id, uint64_t
 
 	for (unsigned n_late = 0; n_late < LATE_MAX; n_late += left == 0) {
 		int r = receive_checked_frame(ring, left);
-		uint32_t id = r == 0 ? read_request_id(ring->message) : 0;
+		uint32_t id = r == 0 ? read_request_id(ring->received) : 0;
 
 		if (r != 0 || id == request_id)
 			return r;
@@ -810,8 +832,8 @@ int sbx_ring_request(struct sbx_ring *ring, uint8_t type, const void *payload, s
 		r = receive_response(ring, ring->last_request_id, timeout_usec);
 	if (r != 0)
 		return r;
-	*ret_type = ring->message[0];
-	*ret_payload = ring->message + FRAME_START;
+	*ret_type = ring->received[0];
+	*ret_payload = ring->received + FRAME_START;
 	*ret_n_bytes = ring->message_size - FRAME_START;
 	return 0;
 }

@@ -47,6 +47,8 @@ struct transport {
 	 */
 	int (*peek)(struct sbx_ring *ring, const void **ret, size_t *ret_n_bytes,
 		    uint32_t *ret_kind);
+	/* The bytes that peek returns are private memory: receiving need not copy them. */
+	bool is_private;
 	void (*release)(struct sbx_ring *ring);
 	/*
 	 * The same for the usual message, which is one record, in one call; both may be NULL. 0;
@@ -86,6 +88,8 @@ struct sbx_ring {
 	struct sbx_ring_statistics statistics; /* high_water and now are asked of the transport */
 
 	/* The message that sbx_ring_receive() returned, or the parts of the next one. */
+	const uint8_t *received; /* the message: below, or a record of the transport */
+	bool is_lent;		 /* the latter, which is to be released */
 	uint8_t *message;
 	size_t message_size, n_allocated;
 	struct record found; /* by take, not released; bytes is NULL: none */
