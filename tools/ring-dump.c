@@ -5,7 +5,7 @@
  * was checked cannot change afterwards.
  */
 
-#include "ring-dump.h"
+#include "ring.h"
 
 #include <errno.h>
 #include <inttypes.h>

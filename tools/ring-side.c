@@ -232,7 +232,7 @@ static void ask_for_peer(struct side *side)
 	side->peer.place = PEER_BESIDE;
 }
 
-/* Whoever refuses us, and wrong input, are answers; the rest is a failure. */
+/* A refusal by the other side, and wrong input, are answers; the rest is a failure. */
 static int status_of(int r)
 {
 	static const struct {
@@ -251,8 +251,8 @@ static int status_of(int r)
 	return r;
 }
 
-/* A client inside a sandbox often has no place for records: that is no reason to refuse it. A given
- * fd is never ignored. */
+/* A client inside a sandbox often has no place for records, and is not refused for that. A given fd
+ * is never ignored. */
 static int open_recorder(struct side *side, struct sbx_error *err)
 {
 	struct sbx_error reason = { .code = 0 };

@@ -224,7 +224,7 @@ static int judge_answer(const char *name, const char *bytes, size_t n_bytes, str
 	int r = parse_answer(bytes, n_bytes, &answer);
 
 	if (r < 0)
-		return fail(err, r, name, "its keeper's answer is no JSON object",
+		return fail(err, r, name, "its keeper has not answered with a JSON object",
 			    "check that both are of the same version of sbx");
 	if (answer.is_ok)
 		return 0;
