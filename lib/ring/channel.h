@@ -18,6 +18,9 @@
 
 #include <sbx/ring.h>
 
+#define TRANSPORT_NOT_DONE 1
+#define RING_RECORD_WHOLE (SBX_RING_RECORD_BEGIN | SBX_RING_RECORD_END)
+
 struct transport {
 	const char *name;
 	/*
@@ -37,7 +40,16 @@ struct transport {
 	 */
 	int (*peek)(struct sbx_ring *ring, const void **ret, size_t *ret_n_bytes,
 		    uint32_t *ret_kind);
+	/* The bytes that peek returns are private memory: receiving need not copy them. */
+	bool is_private;
 	void (*release)(struct sbx_ring *ring);
+	/*
+	 * The same for the usual message, which is one record, in one call; both may be NULL. 0;
+	 * take: SBX_RING_EMPTY, with no word about an end; put: negative errno of commit; or
+	 * TRANSPORT_NOT_DONE: only the functions above can do it, or say why not.
+	 */
+	int (*put)(struct sbx_ring *ring, const void *bytes, size_t n_bytes, unsigned flags);
+	int (*take)(struct sbx_ring *ring, void *to, size_t n_room, size_t *ret_n_bytes);
 	/* As in <sbx/ring.h>. wait() has flushed before it sleeps. */
 	int (*wait)(struct sbx_ring *ring, unsigned events, uint64_t timeout_usec);
 	int (*arm)(struct sbx_ring *ring, unsigned events);
@@ -68,6 +80,8 @@ struct sbx_ring {
 	struct sbx_ring_statistics statistics; /* high_water and now are asked of the transport */
 
 	/* The message that sbx_ring_receive() returned, or the parts of the next one. */
+	const uint8_t *received; /* the message: below, or a record of the transport */
+	bool is_lent;		 /* the latter, which is to be released */
 	uint8_t *message;
 	size_t message_size, n_allocated;
 	bool is_partial; /* parts have arrived */

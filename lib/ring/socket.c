@@ -196,6 +196,7 @@ static size_t count_needed(const struct socket_ring *s)
 /*
  * Room for one read. A length is only a claim: the buffer doubles when it is full of bytes that
  * have arrived. The first part of a message moves to the front once, where the rest would not fit.
+ * A peeked record stays where it is.
  */
 static int make_input_room(struct socket_ring *s)
 {
@@ -205,6 +206,8 @@ static int make_input_room(struct socket_ring *s)
 
 	if (in->size == 0)
 		return queue_grow(in, INPUT_SIZE);
+	if (s->n_peeked > 0)
+		return in->size - in->end >= least ? 0 : -ENOBUFS;
 	if (in->begin > 0 && (in->size - in->begin < needed || in->size - in->end < least))
 		queue_move_to_front(in);
 	if (in->size - in->end >= least)
@@ -246,7 +249,7 @@ static int pull(struct socket_ring *s)
 	ssize_t n = read_some(s);
 
 	s->is_dry = n == -EAGAIN;
-	if (n > 0 || n == -ENOMEM || s->ring.failure)
+	if (n > 0 || n == -ENOMEM || n == -ENOBUFS || s->ring.failure)
 		return n > 0 ? 1 : (int)n;
 	/* The process may have sent its last bytes after our read and before its exit. */
 	if (n == -EAGAIN && !was_exited)
@@ -280,7 +283,7 @@ static void learn_end(struct socket_ring *s)
 {
 	size_t at;
 
-	for (int i = 0; i < READS_MAX && s->n_peeked == 0 && !s->is_at_end; i++)
+	for (int i = 0; i < READS_MAX && !s->is_at_end; i++)
 		if (pull(s) <= 0)
 			break;
 	at = s->in.begin;
@@ -294,6 +297,11 @@ static void learn_end(struct socket_ring *s)
 	}
 }
 
+static size_t output_limit(const struct socket_ring *s)
+{
+	return s->ring.config.total_bytes / 2;
+}
+
 /* ---- connecting ---- */
 
 static int set_events(struct socket_ring *s, int operation, int fd, uint32_t events)
@@ -303,10 +311,24 @@ static int set_events(struct socket_ring *s, int operation, int fd, uint32_t eve
 	return epoll_ctl(s->ring.fd, operation, fd, &event) < 0 ? -errno : 0;
 }
 
+/* With the kernel's default the two sides of a unix socket take turns for messages of 64 KiB; TCP
+ * adapts its buffer. The kernel doubles what is set, for its own structures, and may grant less. */
+static void widen_buffer(const struct socket_ring *s)
+{
+	int now = 0,
+	    wanted = (int)(output_limit(s) < INT32_MAX / 2 ? output_limit(s) : INT32_MAX / 2);
+	socklen_t size = sizeof(now);
+
+	if (s->ring.config.transport == SBX_RING_UNIX_SOCKET &&
+	    getsockopt(s->socket, SOL_SOCKET, SO_SNDBUF, &now, &size) == 0 && now / 2 < wanted)
+		(void)setsockopt(s->socket, SOL_SOCKET, SO_SNDBUF, &wanted, sizeof(wanted));
+}
+
 static int adopt(struct socket_ring *s, int socket)
 {
 	s->socket = socket;
 	s->armed = EPOLLIN;
+	widen_buffer(s);
 	return set_events(s, EPOLL_CTL_ADD, socket, s->armed);
 }
 
@@ -361,11 +383,6 @@ static int connect_at_last(struct socket_ring *s)
 }
 
 /* ---- output ---- */
-
-static size_t output_limit(const struct socket_ring *s)
-{
-	return s->ring.config.total_bytes / 2;
-}
 
 /* One message may be longer than the limit. */
 static bool has_room(const struct socket_ring *s, size_t n_bytes)
@@ -694,7 +711,7 @@ static void socket_close(struct sbx_ring *ring)
 		.flush = socket_flush, .peek = socket_peek, .release = socket_release,             \
 		.wait = socket_wait, .arm = socket_arm, .watch = socket_watch,                     \
 		.is_connected = socket_is_connected, .count_bytes = socket_count_bytes,            \
-		.close = socket_close,                                                             \
+		.is_private = true, .close = socket_close,                                         \
 	}
 
 static const struct transport unix_transport = TRANSPORT("unix_socket");

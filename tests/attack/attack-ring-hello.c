@@ -3,9 +3,9 @@
 /*
  * A server that greets with the wrong fds
  *
- * A client believes its server about messages, but what it maps must not be able to kill it: sizes
- * that are no sizes raise SIGBUS, and a pipe or a directory is no memory. Each row changes one
- * thing of a hello that is accepted without the change.
+ * A client believes its server about messages, but the files that it maps must not be able to kill
+ * it: reading past the end of a file raises SIGBUS, and a pipe cannot be mapped. Each row changes
+ * one thing of a hello that is accepted without the change.
  */
 #include "test.h"
 

@@ -188,7 +188,7 @@ static void a_reopened_fd_does_not_write_into_the_file_of_the_server(void)
 	_cleanup_victim_ struct victim victim;
 	_cleanup_raw_ struct raw raw = RAW_INIT;
 
-	/* A read-only fd is no protection. */
+	/* A read-only fd does not protect: the file can be opened again. */
 	victim_init(&victim, SEALS_OF_SIZE);
 
 	char path[64];
@@ -320,7 +320,7 @@ static void saturate(int eventfd)
 	uint64_t most = UINT64_MAX - 1;
 	struct pollfd polled = { .fd = eventfd, .events = POLLOUT };
 
-	/* What is already there counts. */
+	/* The count that is already there limits what can be added. */
 	(void)fcntl(eventfd, F_SETFL, O_NONBLOCK);
 	while (poll(&polled, 1, 0) == 1 && most > 0)
 		if (write(eventfd, &most, sizeof(most)) < 0)
@@ -453,7 +453,7 @@ static void shutting_the_socket_down_is_the_end_and_no_signal(void)
 			    SBX_RING_SLEEPING_DATA | SBX_RING_SLEEPING_SOCKET);
 		r = sbx_ring_send(raw.server, "x", 1, 0, 0);
 		expect(r == 0 || r == -ECONNRESET || r == -EPIPE);
-		/* What was sent before is still received. */
+		/* The record that was sent before is still received. */
 		expect_eq(sbx_ring_receive(raw.server, &bytes, &n_bytes, SBX_RING_FOREVER), 0);
 		expect_eq(sbx_ring_receive(raw.server, &bytes, &n_bytes, SBX_RING_FOREVER),
 			  -ECONNRESET);

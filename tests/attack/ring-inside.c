@@ -13,6 +13,7 @@
  *   ring-inside lie         says that it has sent more than there is room for
  *   ring-inside ring        wakes the server without a message, until the server ends
  *   ring-inside flood       sends empty messages as fast as it can, until the server ends
+ *   ring-inside abort       the same with long messages that it begins and aborts
  *
  * SBX_RING_FD names the socket of either.
  */
@@ -437,26 +438,49 @@ static int ring_for_nothing(struct channel *channel, const char *argument)
 	return 0;
 }
 
-/* Publishes records without content in whole laps, without waiting for the reader. */
-static int flood(struct channel *channel, const char *argument)
+static uint64_t header_of(uint64_t n_bytes, uint64_t kind)
 {
-	const uint64_t empty = (uint64_t)(SBX_RING_RECORD_BEGIN | SBX_RING_RECORD_END) << 32;
+	return kind << 32 | n_bytes;
+}
 
-	for (uint64_t at = 0; at < SBX_RING_CAPACITY_DEFAULT; at += SBX_RING_RECORD_HEADER_SIZE)
-		*word_at(channel->client, SBX_RING_DATA_OFFSET + at) = empty;
-	(void)puts("flooding");
+/* Publishes the same records again and again, in whole laps, as soon as the reader has any room. */
+static int publish_for_ever(const struct channel *channel)
+{
+	const uint64_t *head =
+		(const uint64_t *)(const void *)(channel->server + SBX_RING_HEAD_OFFSET);
+
+	(void)puts("publishing");
 	(void)fflush(stdout);
 	while (!has_ended(channel)) {
-		uint64_t head =
-			__atomic_load_n((const uint64_t *)(const void *)(channel->server +
-									 SBX_RING_HEAD_OFFSET),
-					__ATOMIC_SEQ_CST);
-
 		__atomic_store_n(word_at(channel->client, SBX_RING_TAIL_OFFSET),
-				 head + SBX_RING_CAPACITY_DEFAULT, __ATOMIC_SEQ_CST);
+				 __atomic_load_n(head, __ATOMIC_SEQ_CST) +
+					 SBX_RING_CAPACITY_DEFAULT,
+				 __ATOMIC_SEQ_CST);
 		wake(channel);
 	}
 	return 0;
+}
+
+static int flood(struct channel *channel, const char *argument)
+{
+	for (uint64_t at = 0; at < SBX_RING_CAPACITY_DEFAULT; at += SBX_RING_RECORD_HEADER_SIZE)
+		*word_at(channel->client, SBX_RING_DATA_OFFSET + at) =
+			header_of(0, SBX_RING_RECORD_BEGIN | SBX_RING_RECORD_END);
+	return publish_for_ever(channel);
+}
+
+/* A first part of the greatest length, and the end of it without a message: a quarter of a lap. */
+static int begin_and_abort(struct channel *channel, const char *argument)
+{
+	const uint64_t quarter = SBX_RING_CAPACITY_DEFAULT / 4, begin = quarter - 16;
+
+	for (uint64_t at = 0; at < SBX_RING_CAPACITY_DEFAULT; at += quarter) {
+		*word_at(channel->client, SBX_RING_DATA_OFFSET + at) =
+			header_of(begin, SBX_RING_RECORD_BEGIN);
+		*word_at(channel->client, SBX_RING_DATA_OFFSET + at + SBX_RING_RECORD_HEADER_SIZE +
+						  begin) = header_of(0, SBX_RING_RECORD_ABORT);
+	}
+	return publish_for_ever(channel);
 }
 
 static const struct {
@@ -465,7 +489,7 @@ static const struct {
 } clients[] = {
 	{ "attack", attack_all }, { "execute", execute_own_file },
 	{ "lie", lie },		  { "ring", ring_for_nothing },
-	{ "flood", flood },
+	{ "flood", flood },	  { "abort", begin_and_abort },
 };
 
 int main(int argc, char *argv[])

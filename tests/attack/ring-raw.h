@@ -82,8 +82,7 @@ static inline uint8_t *raw_data(struct raw *raw, uint64_t position)
 	return raw->own + SBX_RING_DATA_OFFSET + position % raw->capacity;
 }
 
-/* Writes the header of a record of mode stream at the tail, and moves the private tail behind it.
- */
+/* Writes the header of a record of mode stream; the private tail is then its end. */
 static inline void raw_record(struct raw *raw, uint32_t n_bytes, uint32_t kind)
 {
 	uint32_t header[2] = { n_bytes, kind };

@@ -279,13 +279,11 @@ static struct side *side_new(bool is_call, uint64_t capacity)
 
 static int read_all_bytes(int r, const uint8_t *bytes, size_t n_bytes)
 {
-	static volatile uint8_t sum;
-
 	if (r != 0)
 		return r;
 	check(n_bytes <= SBX_RING_MESSAGE_MAX);
 	for (size_t i = 0; i < n_bytes; i++)
-		sum += bytes[i];
+		(void)((const volatile uint8_t *)bytes)[i];
 	return 0;
 }
 

@@ -98,7 +98,7 @@ check the_violation_is_shown_with_its_reason test "$(sbx-audit query -l "$log" -
 until_signal() { # CLIENT...
 	python3 "$SBX_SOURCE/tests/tool/ring.py" stop sbx-audit append -l "$log" --ring-fd 9 --- "$@"
 }
-for client in "$peer hang" "$raw ring" "$raw flood"; do
+for client in "$peer hang" "$raw ring" "$raw abort" "$raw flood"; do
 	# shellcheck disable=SC2086 # a program and its mode
 	run until_signal $client
 	check "a_signal_ends_it_although_the_sender_goes_on_with_${client##* }" last_has ring_closed '"end":"stopped"'

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The client of a channel, for tests of programs that are its server
+ * One side of a channel, for tests
  *
  *   ring-peer MODE [N]
  *
- * SBX_RING_FD names its socket. It makes no file and opens none.
+ * SBX_RING_FD names its socket. The server:
+ *
+ *   stream       with a byte ring: sends messages, and expects each of them back
+ *   call         the same with cells
+ *
+ * The client, which makes no file and opens none:
  *
  *   lines        sends each line of stdin as a message, and closes the channel
  *   source N     sends N records (tool_execute, with the number as "n"), and closes it
@@ -26,6 +31,8 @@
 #include <unistd.h>
 
 #include <sbx/ring.h>
+
+/* ---- the client ---- */
 
 static int number_of(const char *text)
 {
@@ -139,6 +146,74 @@ static int hang(struct sbx_ring *ring, const char *argument)
 	return sbx_ring_wait(ring, SBX_RING_READABLE, SBX_RING_FOREVER);
 }
 
+/* ---- the server ---- */
+
+#define N_TURNS 200
+#define N_AHEAD 50
+#define LONGEST 1000000
+#define LONG_SLEEP_USEC 20000
+
+static size_t size_of_turn(unsigned turn)
+{
+	return turn % 100 == 99 ? LONGEST : (size_t)turn * turn % 3000;
+}
+
+static int send_turn(struct sbx_ring *ring, uint8_t *bytes, unsigned turn)
+{
+	memset(bytes, (int)(turn & 0xff), size_of_turn(turn));
+	return sbx_ring_send(ring, bytes, size_of_turn(turn), 0, SBX_RING_FOREVER);
+}
+
+static int expect_turn(struct sbx_ring *ring, uint8_t *bytes, unsigned turn)
+{
+	const void *back;
+	size_t n_bytes;
+	int r = sbx_ring_receive(ring, &back, &n_bytes, SBX_RING_FOREVER);
+
+	if (r != 0)
+		return r;
+	memset(bytes, (int)(turn & 0xff), size_of_turn(turn));
+	return n_bytes == size_of_turn(turn) && memcmp(back, bytes, n_bytes) == 0 ? 0 : -EBADMSG;
+}
+
+/* One at a time, so that both sides sleep; sometimes for so long that the client waits for the
+ * socket; then many ahead. */
+static int take_turns(struct sbx_ring *ring, uint8_t *bytes)
+{
+	int r = 0;
+
+	for (unsigned turn = 0; r == 0 && turn < N_TURNS; turn++) {
+		if (turn % 50 == 0 &&
+		    sbx_ring_wait(ring, SBX_RING_READABLE, LONG_SLEEP_USEC) != SBX_RING_EMPTY)
+			return -EBADMSG;
+		r = send_turn(ring, bytes, turn);
+		if (r == 0)
+			r = expect_turn(ring, bytes, turn);
+	}
+	for (unsigned turn = 0; r == 0 && turn < N_AHEAD; turn++)
+		r = send_turn(ring, bytes, turn);
+	for (unsigned turn = 0; r == 0 && turn < N_AHEAD; turn++)
+		r = expect_turn(ring, bytes, turn);
+	return r;
+}
+
+static int serve(int socket, int mode)
+{
+	const struct sbx_ring_config config = { .size = sizeof(config), .mode = mode };
+	uint8_t *bytes = malloc(LONGEST);
+	struct sbx_ring *ring = NULL;
+	int r = bytes ? sbx_ring_open(&config, SBX_RING_SERVER, socket, &ring, NULL) : -ENOMEM;
+
+	if (r == 0)
+		r = take_turns(ring, bytes);
+	(void)printf("%s\n", r == 0 ? "all came back" : "not all came back");
+	sbx_ring_close(ring);
+	free(bytes);
+	return r == 0 ? 0 : 1;
+}
+
+/* ---- both ---- */
+
 static const struct {
 	const char *name;
 	int (*run)(struct sbx_ring *ring, const char *argument);
@@ -160,6 +235,8 @@ int main(int argc, char *argv[])
 		(void)fputs("ring-peer: SBX_RING_FD=N ring-peer MODE [N]\n", stderr);
 		return 2;
 	}
+	if (strcmp(argv[1], "stream") == 0 || strcmp(argv[1], "call") == 0)
+		return serve(atoi(number), argv[1][0] == 'c' ? SBX_RING_CALL : SBX_RING_STREAM);
 	if (sbx_ring_open(&config, SBX_RING_CLIENT, atoi(number), &ring, &err) < 0) {
 		(void)fprintf(stderr, "ring-peer: %s: %s\n", err.what, err.why);
 		return 3;

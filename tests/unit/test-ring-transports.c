@@ -659,6 +659,50 @@ OVER_EVERY_TRANSPORT(sending_to_a_closed_side_fails_before_its_messages_are_read
 	expect_eq(receive_result(pair.client, DEADLINE_USEC), SBX_RING_CLOSED);
 }
 
+OVER_EVERY_TRANSPORT(an_answer_to_a_closed_side_fails_and_keeps_the_question)
+{
+	_cleanup_pair_ struct pair pair = open_pair(kind);
+	const void *question = NULL;
+	size_t n = 0;
+	int r = 0;
+
+	expect_eq(send_text(pair.client, "question"), 0);
+	expect_eq(send_text(pair.client, "second"), 0);
+	expect_eq(sbx_ring_receive(pair.server, &question, &n, DEADLINE_USEC), 0);
+	sbx_ring_close(take_ptr(pair.client));
+	for (int i = 0; i < 1000 && r == 0; i++)
+		r = sbx_ring_send(pair.server, question, n, 0, 0);
+	expect_eq(r, -EPIPE);
+	expect(n == 8 && memcmp(question, "question", n) == 0);
+	expect_message(pair.server, "second");
+	expect_eq(receive_result(pair.server, DEADLINE_USEC), SBX_RING_CLOSED);
+}
+
+/* Receiving may hand out memory of the transport: the next call must not show it again. */
+OVER_EVERY_TRANSPORT(a_received_message_is_received_once)
+{
+	_cleanup_pair_ struct pair pair = open_pair(kind);
+	const void *bytes = NULL;
+	size_t n = 0;
+
+	for (int i = 0; i < 3; i++) {
+		expect_eq(send_text(pair.client, "one"), 0);
+		expect_eq(send_text(pair.client, "two"), 0);
+		expect_message(pair.server, "one");
+		expect_eq(sbx_ring_wait(pair.server, SBX_RING_READABLE, DEADLINE_USEC), 0);
+		expect_eq(sbx_ring_peek(pair.server, &bytes, &n), 0);
+		expect(n == 3 && memcmp(bytes, "two", n) == 0);
+		sbx_ring_release(pair.server);
+		expect_eq(sbx_ring_arm(pair.server, SBX_RING_READABLE), 0);
+		expect_eq(send_text(pair.client, "three"), 0);
+		expect_message(pair.server, "three");
+		expect_eq(sbx_ring_arm(pair.server, SBX_RING_READABLE), 0);
+		expect_eq(sbx_ring_wait(pair.server, SBX_RING_READABLE, 0), SBX_RING_EMPTY);
+		expect_eq(sbx_ring_peek(pair.server, &bytes, &n), SBX_RING_EMPTY);
+		expect_eq(receive_result(pair.server, 0), SBX_RING_EMPTY);
+	}
+}
+
 /* ---- another process ---- */
 
 struct child {
@@ -934,6 +978,8 @@ static const struct test tests[] = {
 	TEST(closing_delivers_everything_first),
 	TEST(closing_with_unread_messages_is_no_death),
 	TEST(sending_to_a_closed_side_fails_before_its_messages_are_read),
+	TEST(an_answer_to_a_closed_side_fails_and_keeps_the_question),
+	TEST(a_received_message_is_received_once),
 	TEST(a_death_is_told_after_the_last_complete_message),
 	TEST(a_part_of_a_message_is_never_delivered),
 	TEST(a_kill_wakes_the_side_that_waits),
