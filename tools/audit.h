@@ -32,6 +32,7 @@ struct audit_values {
 	const char *key;	   /* of the first epoch, as printed by setup */
 	const char *key_place;	   /* setup */
 	bool strict;		   /* append */
+	int ring_fd;		   /* append; -EBADF: lines from stdin */
 	bool follow;		   /* tail */
 	uint64_t n_last;	   /* query; 0: all */
 	const char *last;	   /* tail; NULL: the default, not 0 */

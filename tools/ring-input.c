@@ -199,5 +199,6 @@ int input_fail(const struct input *input, int r, struct sbx_error *err)
 				 "%s %" PRIu64 " of stdin is cut off", name, input->number);
 		return TOOL_USAGE;
 	}
-	return error_fill(err, r, NULL, NULL, "cannot read stdin");
+	return error_fill(err, r, NULL, "check where standard input comes from",
+			  "cannot read stdin");
 }

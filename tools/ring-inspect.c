@@ -286,8 +286,11 @@ static int inspect_once(struct tool_run *run, int keeper, const char *name, stru
 
 	if (r < 0)
 		return r;
-	run->json ? show_in_json(&inspected, &run->out) : show(&inspected, &run->out);
-	if (values->dump)
+	if (run->json)
+		show_in_json(&inspected, &run->out);
+	else if (run->verbosity >= 0)
+		show(&inspected, &run->out);
+	if (values->dump && (run->json || run->verbosity >= 0))
 		dump(run, &inspected, &run->out);
 	return tool_flush(run, err);
 }

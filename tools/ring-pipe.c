@@ -204,7 +204,8 @@ static int pass_all(struct piping *piping, struct sbx_error *err)
 		r = pass_chunk(piping, &is_of_stdin);
 	while (r == 0);
 	if (is_of_stdin)
-		return sbx_error_what(err, r, "cannot read stdin");
+		return error_fill(err, r, NULL, "check where standard input comes from",
+				  "cannot read stdin");
 	if (r == -EPROTO)
 		return side_fail(&piping->side, r, "write to the command", err);
 	return side_close(&piping->side, 0, err);

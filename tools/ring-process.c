@@ -15,6 +15,7 @@
 #include <sbx/error.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include "tool.h"
 
@@ -38,6 +39,23 @@ int process_wait(pid_t pid, int *ret_status)
 	return r < 0 ? -errno : 0;
 }
 
+/* execvp() reports EACCES if one of the directories of PATH cannot be searched, although the
+ * program is in none of them. */
+static bool is_in_path(const char *name)
+{
+	_cleanup_free_ char *path = strdup(getenv("PATH") ? getenv("PATH") : "");
+	char *rest = path, *directory;
+
+	while (path && (directory = strsep(&rest, ":"))) {
+		_cleanup_text_ struct text file = TEXT_INIT;
+
+		text_addf(&file, "%s/%s", directory[0] != '\0' ? directory : ".", name);
+		if (access(text_string(&file), F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
 void process_exec(const struct tool_run *run, char *const argv[])
 {
 	struct sbx_error err = { .code = 0 };
@@ -45,6 +63,8 @@ void process_exec(const struct tool_run *run, char *const argv[])
 
 	(void)execvp(argv[0], argv);
 	code = errno;
+	if (code == EACCES && !strchr(argv[0], '/') && !is_in_path(argv[0]))
+		code = ENOENT;
 	(void)error_fill(&err, -code, code == ENOENT ? "there is no such program" : NULL,
 			 "check its name and PATH", "cannot start '%s'", argv[0]);
 	tool_tell(run, &err);

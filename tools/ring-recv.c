@@ -105,15 +105,6 @@ static int follow(struct receiving *receiving, struct sbx_error *err)
 	return r == RING_NO_MORE ? 0 : r;
 }
 
-static int check_follow(const struct receiving *receiving, struct sbx_error *err)
-{
-	if (side_has_endpoint(&receiving->side))
-		return 0;
-	return ring_refuse(err, "--follow needs a channel that can be opened again",
-			   "a channel over a given socket ends with the other side",
-			   "write a NAME of 'sbx-ring create --keep', or --endpoint");
-}
-
 int ring_verb_recv(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
@@ -129,8 +120,6 @@ int ring_verb_recv(void *context, int n_operands, char *operands[], struct sbx_e
 		return r;
 	(void)signal(SIGPIPE, SIG_IGN);
 	r = side_open(&receiving.side, n_operands > 0 ? operands[0] : NULL, err);
-	if (r == 0 && values->follow)
-		r = check_follow(&receiving, err);
 	if (r != 0)
 		return r;
 	tool_begin_progress(run, &receiving.progress, "receiving");

@@ -56,7 +56,7 @@ static int set_property(struct sbx_ring_config *config, const char *property, st
 
 	if (!equals)
 		return error_fill(err, -EINVAL, "it has no '='",
-				  "write --property=ipc_timeout_ms=2000", "'%s' is no property",
+				  "write --property=ipc_timeout_ms=2000", "'%s' is not a property",
 				  property);
 	if (!key)
 		return sbx_error_what(err, -ENOMEM, "cannot read the properties");
@@ -200,6 +200,13 @@ static int check_socket(int socket, struct sbx_error *err)
 	return TOOL_USAGE;
 }
 
+static int refuse_follow(struct sbx_error *err)
+{
+	return ring_refuse(err, "--follow needs a channel that can be opened again",
+			   "a channel over a given socket ends with the other side",
+			   "write a NAME of 'sbx-ring create --keep', or --endpoint");
+}
+
 static void know_peer_of(struct side *side, int socket)
 {
 	side->has_peer = peer_identify(socket, &side->peer) == 0;
@@ -274,6 +281,11 @@ static int open_ring(struct side *side, const struct sbx_ring_config *config, in
 	side->timeout_usec =
 		side->values->timeout_usec > 0 ? side->values->timeout_usec : SBX_RING_FOREVER;
 	r = sbx_ring_open(config, side->role, take_fd(&owned), &side->ring, err);
+	if (r < 0 && err && err->fix[0] == '\0')
+		sbx_error_fix(err, "%s",
+			      r == -ETIMEDOUT || r == -ECONNRESET
+				      ? "start the other side, or allow more time (--timeout)"
+				      : "see 'man sbx-ring' for what a channel needs");
 	return r < 0 ? status_of(r) : 0;
 }
 
@@ -300,7 +312,7 @@ int side_open(struct side *side, const char *name, struct sbx_error *err)
 	if (r == 0)
 		r = check_role(side, &place, err);
 	if (r == 0 && place.socket >= 0)
-		r = check_socket(place.socket, err);
+		r = side->values->follow ? refuse_follow(err) : check_socket(place.socket, err);
 	if (r != 0)
 		return r;
 	if (place.socket >= 0)
@@ -308,11 +320,6 @@ int side_open(struct side *side, const char *name, struct sbx_error *err)
 	side->name = place.name;
 	config.endpoint = place.name ? place.name : config.endpoint;
 	return open_ring(side, &config, place.socket, err);
-}
-
-bool side_has_endpoint(const struct side *side)
-{
-	return side->config.endpoint && side->config.endpoint[0] != '\0';
 }
 
 /* ---- the end ---- */

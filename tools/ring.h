@@ -17,6 +17,7 @@
 
 #include "base/options.h"
 #include "record/record.h"
+#include "ring-bench.h"
 #include "ring/named.h"
 #include "service/peer.h"
 
@@ -26,6 +27,8 @@ struct tool_run;
 #define RING_FD_VARIABLE "SBX_RING_FD"
 
 struct ring_values {
+	struct ring_bench_values bench; /* the first member (ring-bench.h) */
+
 	/* of a channel */
 	uint64_t size; /* of both directions together; 0: the default */
 	const char *mode;
@@ -119,8 +122,6 @@ void side_deinit(struct side *side);
 int side_open(struct side *side, const char *name, struct sbx_error *err);
 /* The same over @socket, which is taken. */
 int side_open_socket(struct side *side, int socket, struct sbx_error *err);
-/* Can it be opened again? */
-bool side_has_endpoint(const struct side *side);
 /* Waits at the endpoint for another side. 0; RING_NO_MORE if there will be none; or as
  * side_open(). */
 #define RING_NO_MORE 64

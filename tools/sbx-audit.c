@@ -47,6 +47,9 @@ static const struct option_spec append_options[] = {
 	LOG,
 	POLICY,
 	ROW("strict", 0, OPTION_FLAG, strict, NULL, "stop at an invalid line"),
+	{ .name = "ring-fd", .kind = OPTION_FD, .is_once = true,
+	  .offset = offsetof(struct audit_values, ring_fd), .metavar = "N",
+	  .help = "take records from a channel over this socket" },
 	ROW("witness", 0, OPTION_STRING, witness_command, "CMD", "pass each new head to CMD"),
 	OPTION_END,
 };

@@ -147,6 +147,8 @@ static const struct verb_spec verbs[] = {
 	  .help = "the same as inspect",
 	  .run = ring_verb_inspect },
 	TOOL_VERB(ring, ls, NULL, OPERAND_NONE, 0, 0, NULL, "list the channels with a name"),
+	TOOL_VERB(ring, bench, NULL, OPERAND_NONE, 0, 0, ring_bench_options,
+		  "measure channels on this host"),
 	{ .name = NULL },
 };
 

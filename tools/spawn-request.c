@@ -16,13 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
 
+#include "base/fd.h"
 #include "base/path.h"
 #include "base/suggest.h"
 #include "base/text.h"
@@ -196,28 +195,10 @@ static int check_fd(const char *word, int fd, struct sbx_error *err)
 /* The first reason why @fd cannot be the socket of a channel, or NULL. */
 static const char *find_ring_fault(const struct spawn_values *values, int fd)
 {
-	struct sockaddr_un peer;
-	socklen_t length = sizeof(int), n_peer = sizeof(peer);
-	int family, type, listens = 0;
-
-	/* Each of the three may be replaced by a pipe or a terminal of the sandbox. */
-	if (fd <= STDERR_FILENO)
-		return "it is stdin, stdout or stderr";
 	if (fd == values->policy_fd || fd == values->proxy_fd || fd == values->report_fd ||
 	    fd == values->audit_fd)
 		return "another option uses the same file descriptor";
-	if (isatty(fd))
-		return "it is a terminal";
-	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &length) < 0)
-		return "it is not a socket";
-	if (family != AF_UNIX)
-		return "it is not a unix socket, the only kind that carries the memory of a channel";
-	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) < 0 || type == SOCK_DGRAM)
-		return "it is a datagram socket, which does not tell when the other end is closed";
-	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens)
-		return "it is listening, so it has no other end";
-	return getpeername(fd, (struct sockaddr *)&peer, &n_peer) < 0 ? "it is not connected"
-								      : NULL;
+	return fd_find_socket_fault(fd);
 }
 
 static int check_ring(const struct spawn_values *values, struct sbx_error *err)

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -203,6 +204,30 @@ int fd_set_cloexec(int fd)
 int fd_clear_cloexec(int fd)
 {
 	return change_flags(fd, 0, FD_CLOEXEC);
+}
+
+const char *fd_find_socket_fault(int fd)
+{
+	struct sockaddr_un peer;
+	socklen_t length = sizeof(int), n_peer = sizeof(peer);
+	int family, type, listens = 0;
+
+	if (fcntl(fd, F_GETFD) < 0)
+		return "it is not open";
+	if (fd <= STDERR_FILENO)
+		return "it is stdin, stdout or stderr";
+	if (isatty(fd))
+		return "it is a terminal";
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &length) < 0)
+		return "it is not a socket";
+	if (family != AF_UNIX)
+		return "it is not a unix socket";
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) < 0 || type == SOCK_DGRAM)
+		return "it is a datagram socket, which does not tell when the other end is closed";
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens)
+		return "it is listening, so it has no other end";
+	return getpeername(fd, (struct sockaddr *)&peer, &n_peer) < 0 ? "it is not connected"
+								      : NULL;
 }
 
 int pidfd_of(pid_t pid)

@@ -44,6 +44,13 @@ DIR *fd_open_dir(int directory);
 int fd_set_cloexec(int fd);
 int fd_clear_cloexec(int fd);
 
+/*
+ * Why @fd is not a unix socket over which two processes can pass fds until one of them ends, or
+ * NULL if it is: connected, a stream or seqpackets. None of fds 0 to 2, which other programs
+ * replace.
+ */
+const char *fd_find_socket_fault(int fd);
+
 /* A pidfd for @pid, or negative errno. The caller must know that @pid has not been reaped. */
 int pidfd_of(pid_t pid);
 int pidfd_kill(int pidfd, int signal);

@@ -5,7 +5,8 @@
  * For tests: makes a system call of the set-up fail. Not in other builds.
  *
  * SBX_FAULT=NAME:ERRNO[:N] in the environment, as in move_mount:EPERM:3: the Nth call in a process,
- * or without N every call, fails without effect. A file of this directory includes this header
+ * or without N every call, fails without effect. Then the first byte of the file that
+ * SBX_FAULT_SEEN names, if it does, becomes '!'. A file of this directory includes this header
  * last; from there on macros replace the calls below.
  */
 

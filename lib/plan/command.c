@@ -522,6 +522,23 @@ void note_other_names(struct planner *planner)
 	}
 }
 
+/* The filter refuses memfd_create() for memory that can be executed, but the memory of a channel is
+ * made outside, where an older kernel has no other kind. */
+void note_ring(struct planner *planner)
+{
+	if (!planner->request->has_ring || planner->host->has_memfd_seal ||
+	    !is_limiting_exec(planner) || planner->ruled.exec_everywhere)
+		return;
+	planner_add_notice(
+		planner,
+		(struct plan_notice){
+			.what = "the command can execute what it writes into the memory of its channel",
+			.why = "this kernel cannot make memory that is never executed (Linux 6.3)",
+			.fix = "leave out --ring-fd, or use a newer kernel",
+			.is_weaker = true,
+		});
+}
+
 static int refuse_program(struct planner *planner, const char *path, const struct place *place)
 {
 	struct step_origin origin;

@@ -338,6 +338,7 @@ bool is_limiting_exec(const struct planner *planner);
 void mark_program(struct planner *planner);
 int check_program(struct planner *planner);
 void note_other_names(struct planner *planner);
+void note_ring(struct planner *planner);
 /* Iterates over the paths that execvp() would try: one path, or the name in each directory of PATH.
  * *@at must be NULL at first; returns NULL at the end. */
 const char *next_candidate(struct planner *planner, const char **at);

@@ -430,6 +430,7 @@ static int choose(struct planner *planner)
 	if (r < 0)
 		return r;
 	note_other_names(planner);
+	note_ring(planner);
 	note_missing_denials(planner);
 	note_credentials(planner);
 	return 0;

@@ -8,17 +8,18 @@
         answer = ring.receive(timeout=1.0)
 
 The other side may be a program that uses <sbx/ring.h>. Its memory is not trusted: each word of it is loaded once,
-checked, and copied; the first violation ends the channel with Violation, whose name is that of the C code. The bytes are
-those of sbx-ring-layout(7), read from ring-layout.json.
+checked, and copied; the first violation ends the channel with Violation, whose name is that of the C code. The bytes
+are those of sbx-ring-layout(7), read from ring-layout.json.
 
-A word must be stored and loaded whole, and a full barrier must stand between a store and the load after it. CPython does
-the first for items of a memoryview that was cast to "Q" or "I" (one store of 8 or 4 bytes; struct.pack_into() would store
-zeros before). An uncontended threading.Lock is an instruction with a lock prefix on x86-64, which is the second. On other
-processors of 64 bits the module orders by releasing and taking a lock, and in case that this is not enough it never sleeps
-for longer than 10 ms before it looks again. A Python of 32 bits or with another byte order is refused.
+A word must be stored and loaded whole, and a full barrier must stand between a store and the load after it. CPython
+does the first for items of a memoryview that was cast to "Q" or "I" (one store of 8 or 4 bytes; struct.pack_into()
+would store zeros before). An uncontended threading.Lock is an instruction with a lock prefix on x86-64, which is the
+second. On other processors of 64 bits the module orders by releasing and taking a lock, and in case that this is not
+enough it never sleeps for longer than 10 ms before it looks again. A Python of 32 bits or with another byte order is
+refused.
 
-A channel may be used by one thread at a time, and not by a child of fork(). Time-outs are in seconds: None is that of the
-channel, float("inf") waits forever, 0 only tries.
+A channel may be used by one thread at a time, and not by a child of fork(). Time-outs are in seconds: None is that of
+the channel, float("inf") waits forever, 0 only tries.
 """
 import array
 import ctypes
@@ -80,6 +81,7 @@ _MFD_NOEXEC_SEAL = 0x8  # Linux 6.3
 _PUBLISH_BYTES = 4096     # committed bytes that are published even with more=True
 _LOOKS = 50               # before a sleep
 _EMPTY_WAKES_MAX = 64     # in one wait; then the server looks once in a millisecond
+_ABORTS_MAX = 4           # there is room for the first parts of so many messages
 _KEPT_MAX, _KEPT_BYTES_MAX = 256, 1 << 20
 _LATE_MAX = 1024
 _PUBLISHES_PER_COUNTERS = 64
@@ -160,7 +162,7 @@ def _ordered() -> None:
 # ---- the two files ----
 
 def _record_max_of(capacity: int) -> int:
-    return capacity // 4 - _CELL_PAYLOAD
+    return min(capacity // 4 - _CELL_PAYLOAD, _MESSAGE_MAX)
 
 
 def _is_capacity(capacity: int) -> bool:
@@ -371,9 +373,11 @@ class Ring:
 
     def __init__(self, sock: socket.socket, role: str, *, mode: str = "stream", total_bytes: int = 1 << 20,
                  when_full: str = "wait", timeout: float = 5.0):
-        if role not in ("server", "client") or mode not in ("stream", "call") or when_full not in ("wait", "fail", "drop"):
-            sock.close()
-            raise ValueError("the role is server or client, the mode stream or call, when_full wait, fail or drop")
+        for value, choices in ((role, ("server", "client")), (mode, ("stream", "call")),
+                               (when_full, ("wait", "fail", "drop"))):
+            if value not in choices:
+                sock.close()
+                raise ValueError(f"{value!r} is none of {', '.join(choices)}")
         self._socket, self._role = sock, role
         self._timeout, self._when_full = timeout, when_full
         self._own: Any = None
@@ -696,8 +700,12 @@ class Ring:
             raise Violation("message_over_limit")
 
     def _take(self):
-        """Takes records until a message is complete (returned) or none is left (None)."""
-        while True:
+        """Takes records until a message is complete (returned) or none is left (None).
+
+        A side that adds aborted messages for ever does not keep this call.
+        """
+        n_aborted = 0
+        while n_aborted <= _ABORTS_MAX:
             record = self._consumer.take()
             if record is None:
                 was_dead, is_closed = self._is_dead, self._other_is_closed()
@@ -715,6 +723,7 @@ class Ring:
                 self._wake_if_asleep(LAYOUT["SLEEPING_ROOM"])
             if kind & _ABORT:
                 self._parts = None
+                n_aborted += 1
             elif kind == _BEGIN | _END:
                 return data
             elif kind & _BEGIN:
@@ -724,6 +733,7 @@ class Ring:
                 if kind & _END:
                     message, self._parts = bytes(self._parts), None
                     return message
+        return None
 
     def try_receive(self) -> Optional[bytes]:
         """Returns the next message, or None if there is none now."""

@@ -24,8 +24,6 @@
 #include "ring/violation.h"
 
 #define ABORTS_MAX 4
-#define WHOLE (SBX_RING_RECORD_BEGIN | SBX_RING_RECORD_END)
-
 #define TOTAL_BYTES_DEFAULT (2 * (size_t)SBX_RING_CAPACITY_DEFAULT)
 #define TIMEOUT_USEC_DEFAULT UINT64_C(5000000)
 #define SPIN_USEC_DEFAULT 100
@@ -412,27 +410,29 @@ static int send_pieces(struct sbx_ring *ring, const struct pieces *pieces, unsig
 	return r == 0 ? count_sent(ring, n_bytes) : count_unsent(ring, r);
 }
 
-int sbx_ring_send(struct sbx_ring *ring, const void *bytes, size_t n_bytes, unsigned flags,
-		  uint64_t timeout_usec)
+static __attribute__((__noinline__)) int send_slowly(struct sbx_ring *ring, const void *bytes,
+						     size_t n_bytes, unsigned flags,
+						     uint64_t timeout_usec)
 {
-	void *at;
-	int r;
-
-	ring->has_reserved = false;
-	/* One record for which there is room: nearly every message. */
-	if (__builtin_expect(n_bytes <= ring->record_max && !ring->must_abort &&
-				     ring->failure == 0 &&
-				     ring->transport->reserve(ring, n_bytes, &at) == 0,
-			     1)) {
-		if (n_bytes > 0)
-			memcpy(at, bytes, n_bytes);
-		r = ring->transport->commit(ring, n_bytes, WHOLE, flags);
-		return r == 0 ? count_sent(ring, n_bytes) : count_unsent(ring, r);
-	}
-
 	const struct pieces pieces = { .second = bytes, .n_second = n_bytes };
 
 	return send_pieces(ring, &pieces, flags, timeout_usec);
+}
+
+int sbx_ring_send(struct sbx_ring *ring, const void *bytes, size_t n_bytes, unsigned flags,
+		  uint64_t timeout_usec)
+{
+	int r = TRANSPORT_NOT_DONE;
+
+	ring->has_reserved = false;
+	if (__builtin_expect(ring->transport->put && n_bytes <= ring->record_max &&
+				     !ring->must_abort && ring->failure == 0,
+			     1))
+		r = ring->transport->put(ring, bytes, n_bytes, flags);
+	if (__builtin_expect(r == 0, 1))
+		return count_sent(ring, n_bytes);
+	return r < 0 ? count_unsent(ring, r)
+		     : send_slowly(ring, bytes, n_bytes, flags, timeout_usec);
 }
 
 int sbx_ring_reserve(struct sbx_ring *ring, size_t n_bytes, void **ret)
@@ -460,7 +460,7 @@ int sbx_ring_commit(struct sbx_ring *ring, size_t n_bytes, unsigned flags)
 	if (!ring->has_reserved || n_bytes > ring->n_reserved)
 		return -EINVAL;
 	ring->has_reserved = false;
-	r = ring->transport->commit(ring, n_bytes, WHOLE, flags);
+	r = ring->transport->commit(ring, n_bytes, RING_RECORD_WHOLE, flags);
 	return r == 0 ? count_sent(ring, n_bytes) : count_unsent(ring, r);
 }
 
@@ -519,7 +519,7 @@ static int take_part(struct sbx_ring *ring, const void *bytes, size_t n_bytes, u
 {
 	int r = check_order(ring, n_bytes, kind);
 
-	if (r == 0 && ring->transport->is_private && kind == WHOLE) {
+	if (r == 0 && ring->transport->is_private && kind == RING_RECORD_WHOLE) {
 		ring->received = bytes;
 		ring->message_size = n_bytes;
 		ring->is_lent = true;
@@ -559,15 +559,28 @@ static int take_message(struct sbx_ring *ring)
 	return r;
 }
 
+/* The usual message, in one call of the transport. */
+static inline int take_whole(struct sbx_ring *ring)
+{
+	if (!ring->transport->take || ring->is_partial || ring->failure)
+		return TRANSPORT_NOT_DONE;
+	ring->received = ring->message;
+	return ring->transport->take(ring, ring->message, ring->n_allocated, &ring->message_size);
+}
+
+/* An answer that comes within a microsecond or two is found without a wait. */
 static int take_quickly(struct sbx_ring *ring)
 {
-	int r = take_message(ring);
+	for (unsigned i = 0; i < ring->n_quick_peeks; i++) {
+		int r = take_whole(ring);
 
-	for (unsigned i = 0; r == SBX_RING_EMPTY && i < ring->n_quick_peeks; i++) {
+		if (r == 0)
+			return 0;
+		if (r != SBX_RING_EMPTY)
+			break;
 		shared_pause();
-		r = take_message(ring);
 	}
-	return r;
+	return take_message(ring);
 }
 
 static int take_patiently(struct sbx_ring *ring, uint64_t timeout_usec)
@@ -589,19 +602,31 @@ static int take_patiently(struct sbx_ring *ring, uint64_t timeout_usec)
 	return r;
 }
 
+static __attribute__((__noinline__)) int receive_slowly(struct sbx_ring *ring,
+							uint64_t timeout_usec)
+{
+	int r = ring->failure;
+
+	if (r == 0)
+		r = timeout_usec == 0 ? take_message(ring) : take_patiently(ring, timeout_usec);
+	if (r != 0)
+		ring->statistics.receive_failures += r != SBX_RING_CLOSED;
+	return r;
+}
+
 /* The next message in ring->received. */
-static int receive_message(struct sbx_ring *ring, uint64_t timeout_usec)
+static inline __attribute__((__always_inline__)) int receive_message(struct sbx_ring *ring,
+								     uint64_t timeout_usec)
 {
 	int r;
 
 	return_lent(ring);
 	ring->has_peeked = false;
-	r = ring->failure ? ring->failure : take_message(ring);
-	if (r == SBX_RING_EMPTY && timeout_usec != 0)
-		r = take_patiently(ring, timeout_usec);
+	r = take_whole(ring);
 	if (__builtin_expect(r != 0, 0)) {
-		ring->statistics.receive_failures += r != SBX_RING_CLOSED;
-		return r;
+		r = receive_slowly(ring, timeout_usec);
+		if (r != 0)
+			return r;
 	}
 	ring->statistics.messages_received++;
 	ring->statistics.bytes_received += ring->message_size;
@@ -633,7 +658,7 @@ int sbx_ring_peek(struct sbx_ring *ring, const void **ret_bytes, size_t *ret_n_b
 	r = check_order(ring, *ret_n_bytes, kind);
 	if (r < 0)
 		return r;
-	if (ring->is_partial || kind != WHOLE)
+	if (ring->is_partial || kind != RING_RECORD_WHOLE)
 		return -EMSGSIZE;
 	ring->n_peeked = *ret_n_bytes;
 	ring->has_peeked = true;

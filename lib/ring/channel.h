@@ -18,6 +18,9 @@
 
 #include <sbx/ring.h>
 
+#define TRANSPORT_NOT_DONE 1
+#define RING_RECORD_WHOLE (SBX_RING_RECORD_BEGIN | SBX_RING_RECORD_END)
+
 struct transport {
 	const char *name;
 	/*
@@ -40,6 +43,13 @@ struct transport {
 	/* The bytes that peek returns are private memory: receiving need not copy them. */
 	bool is_private;
 	void (*release)(struct sbx_ring *ring);
+	/*
+	 * The same for the usual message, which is one record, in one call; both may be NULL. 0;
+	 * take: SBX_RING_EMPTY, with no word about an end; put: negative errno of commit; or
+	 * TRANSPORT_NOT_DONE: only the functions above can do it, or say why not.
+	 */
+	int (*put)(struct sbx_ring *ring, const void *bytes, size_t n_bytes, unsigned flags);
+	int (*take)(struct sbx_ring *ring, void *to, size_t n_room, size_t *ret_n_bytes);
 	/* As in <sbx/ring.h>. wait() has flushed before it sleeps. */
 	int (*wait)(struct sbx_ring *ring, unsigned events, uint64_t timeout_usec);
 	int (*arm)(struct sbx_ring *ring, unsigned events);

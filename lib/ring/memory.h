@@ -72,11 +72,49 @@ static inline void shared_fence(void)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/* The first and the last bytes, which overlap in the middle: no loop, and no call. */
+#define SHARED_COPY_ENDS(to, from, n_bytes, n_end)                                                 \
+	do {                                                                                       \
+		memcpy((to), (from), (n_end));                                                     \
+		memcpy((to) + (n_bytes) - (n_end), (from) + (n_bytes) - (n_end), (n_end));         \
+	} while (0)
+
+/* memcpy(), inline for the sizes of most messages. */
+static inline void shared_copy_in(uint8_t *to, const uint8_t *from, size_t n_bytes)
+{
+	if (n_bytes > 64)
+		memcpy(to, from, n_bytes);
+	else if (n_bytes >= 32)
+		SHARED_COPY_ENDS(to, from, n_bytes, 32);
+	else if (n_bytes >= 16)
+		SHARED_COPY_ENDS(to, from, n_bytes, 16);
+	else if (n_bytes >= 8)
+		SHARED_COPY_ENDS(to, from, n_bytes, 8);
+	else if (n_bytes >= 4)
+		SHARED_COPY_ENDS(to, from, n_bytes, 4);
+	else if (n_bytes > 0)
+		memcpy(to, from, n_bytes);
+}
+
 /* A copy out of memory that may change meanwhile: the copy is what is parsed. */
 static inline void shared_copy(void *to, const void *from, size_t n_bytes)
 {
 	ring_shared_read(from, n_bytes);
-	memcpy(to, from, n_bytes);
+	shared_copy_in(to, from, n_bytes);
+}
+
+#define SHARED_LINE_SIZE 64
+
+/* Asks for the line of @at, to be written soon. */
+static inline void shared_expect_write(const void *at)
+{
+#if defined(__x86_64__)
+	/* The builtin asks for a line to read, unless the compiler may assume this instruction;
+	 * processors that lack it ignore it. */
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)at));
+#else
+	__builtin_prefetch(at, 1);
+#endif
 }
 
 static inline void shared_pause(void)

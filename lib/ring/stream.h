@@ -27,12 +27,35 @@ static inline int stream_reserve(struct flow_producer *producer, size_t n_bytes,
 	return 0;
 }
 
+/* How far before the tail, and for which records: hardware prefetches long ones better. */
+#define STREAM_AHEAD_BYTES 2048
+#define STREAM_AHEAD_RECORD_MAX 2048
+
+/*
+ * The lines of free space are in the cache of the other side's processor, which has read them. Each
+ * commit asks for as many lines as it has filled, further on: then a store does not wait for its
+ * line. Never for lines that the other side may still read.
+ */
+static inline void stream_look_ahead(const struct flow_producer *producer, uint64_t record_size)
+{
+	uint64_t at = (producer->tail + STREAM_AHEAD_BYTES + SHARED_LINE_SIZE - 1) &
+		      ~(uint64_t)(SHARED_LINE_SIZE - 1);
+	uint64_t end = producer->tail + STREAM_AHEAD_BYTES + record_size;
+
+	if (record_size > STREAM_AHEAD_RECORD_MAX || end - producer->head > producer->capacity)
+		return;
+	for (; at < end; at += SHARED_LINE_SIZE)
+		shared_expect_write(flow_own_data(producer, at));
+}
+
 static inline void stream_commit(struct flow_producer *producer, size_t n_bytes, uint32_t kind)
 {
 	uint64_t header = (uint64_t)kind << 32 | (uint32_t)n_bytes;
+	uint64_t size = stream_record_size(n_bytes);
 
 	shared_store_u64(flow_own_data(producer, producer->tail), header);
-	producer->tail += stream_record_size(n_bytes);
+	stream_look_ahead(producer, size);
+	producer->tail += size;
 }
 
 /* The caller then looks whether the other side sleeps. */

@@ -151,8 +151,7 @@ static void prepare_detector(struct attack *attack, struct fetches *fetches, str
 	size_t n_bytes;
 
 	*attack = (struct attack){ .before = learn_mapping, .raw = raw, .fetches = fetches };
-	memset(fetches, 0, sizeof(*fetches));
-	fetches->is_call = mode == SBX_RING_CALL;
+	fetches_init(fetches, NULL, FETCHES_CAPACITY, mode == SBX_RING_CALL);
 	attack->offset = mode == SBX_RING_CALL ? SBX_RING_DATA_OFFSET : SBX_RING_TAIL_OFFSET;
 	attack_now = attack;
 	expect_eq(sbx_ring_receive(raw->server, &bytes, &n_bytes, 0), SBX_RING_EMPTY);

@@ -188,7 +188,7 @@ static void a_reopened_fd_does_not_write_into_the_file_of_the_server(void)
 	_cleanup_victim_ struct victim victim;
 	_cleanup_raw_ struct raw raw = RAW_INIT;
 
-	/* A read-only fd is no protection. */
+	/* A read-only fd does not protect: the file can be opened again. */
 	victim_init(&victim, SEALS_OF_SIZE);
 
 	char path[64];
@@ -320,7 +320,7 @@ static void saturate(int eventfd)
 	uint64_t most = UINT64_MAX - 1;
 	struct pollfd polled = { .fd = eventfd, .events = POLLOUT };
 
-	/* What is already there counts. */
+	/* The count that is already there limits what can be added. */
 	(void)fcntl(eventfd, F_SETFL, O_NONBLOCK);
 	while (poll(&polled, 1, 0) == 1 && most > 0)
 		if (write(eventfd, &most, sizeof(most)) < 0)
@@ -407,6 +407,32 @@ static void a_full_socket_does_not_block_the_server(void)
 	expect_works(&raw);
 }
 
+/* Both sides with the library. */
+static void wake_ups_that_were_answered_do_not_wake_again(void)
+{
+	const struct sbx_ring_config config = { .size = sizeof(config) };
+	struct sbx_ring *server = NULL, *client = NULL;
+	struct pollfd polled;
+	const void *bytes;
+	size_t n_bytes;
+	int sockets[2];
+
+	expect_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+	expect_eq(sbx_ring_open(&config, SBX_RING_SERVER, sockets[0], &server, NULL), 0);
+	expect_eq(sbx_ring_open(&config, SBX_RING_CLIENT, sockets[1], &client, NULL), 0);
+	expect_eq(sbx_ring_arm(client, SBX_RING_READABLE), 0);
+	polled = (struct pollfd){ .fd = sbx_ring_fd(client), .events = POLLIN };
+	for (int i = 0; i < 200; i++)
+		expect_eq(sbx_ring_send(server, "x", 1, 0, 0), 0);
+	expect_eq(poll(&polled, 1, 0), 1);
+	for (int i = 0; i < 200; i++)
+		expect_eq(sbx_ring_receive(client, &bytes, &n_bytes, 0), 0);
+	expect_eq(sbx_ring_arm(client, SBX_RING_READABLE), 0);
+	expect_eq(poll(&polled, 1, 0), 0);
+	sbx_ring_close(server);
+	sbx_ring_close(client);
+}
+
 /* ---- the socket ---- */
 
 static void shutting_the_socket_down_is_the_end_and_no_signal(void)
@@ -427,7 +453,7 @@ static void shutting_the_socket_down_is_the_end_and_no_signal(void)
 			    SBX_RING_SLEEPING_DATA | SBX_RING_SLEEPING_SOCKET);
 		r = sbx_ring_send(raw.server, "x", 1, 0, 0);
 		expect(r == 0 || r == -ECONNRESET || r == -EPIPE);
-		/* What was sent before is still received. */
+		/* The record that was sent before is still received. */
 		expect_eq(sbx_ring_receive(raw.server, &bytes, &n_bytes, SBX_RING_FOREVER), 0);
 		expect_eq(sbx_ring_receive(raw.server, &bytes, &n_bytes, SBX_RING_FOREVER),
 			  -ECONNRESET);
@@ -551,6 +577,27 @@ static void a_client_that_dies_in_a_cell_leaves_the_whole_ones(void)
 	expect_then_reset(&raw, 2);
 }
 
+static void a_side_that_never_waits_learns_of_a_death(void)
+{
+	_cleanup_raw_ struct raw raw = RAW_INIT;
+	static const char bytes[4000];
+	int received = SBX_RING_EMPTY, sent = 0;
+
+	expect(raw_open(&raw, SBX_RING_STREAM, TOTAL_BYTES));
+	close_fd(&raw.socket);
+	for (int i = 0; i < 100000 && received == SBX_RING_EMPTY; i++)
+		received = receive_one(&raw);
+	expect_eq(received, -ECONNRESET);
+
+	_cleanup_raw_ struct raw full = RAW_INIT;
+
+	expect(raw_open(&full, SBX_RING_STREAM, TOTAL_BYTES));
+	close_fd(&full.socket);
+	for (int i = 0; i < 100000 && sent >= 0; i++)
+		sent = sbx_ring_send(full.server, bytes, sizeof(bytes), 0, 0);
+	expect_eq(sent, -ECONNRESET);
+}
+
 static const struct test tests[] = {
 	TEST(a_file_that_is_cut_raises_no_sigbus),
 	TEST(a_hole_does_not_reach_what_the_server_has_written),
@@ -561,11 +608,13 @@ static const struct test tests[] = {
 	TEST(clearing_nonblock_does_not_block_the_server),
 	TEST(reading_the_eventfd_does_not_silence_it),
 	TEST(a_full_socket_does_not_block_the_server),
+	TEST(wake_ups_that_were_answered_do_not_wake_again),
 	TEST(shutting_the_socket_down_is_the_end_and_no_signal),
 	TEST(a_flood_of_fds_does_not_reach_the_server),
 	TEST(a_client_that_dies_in_a_record_leaves_the_whole_ones),
 	TEST(a_client_that_dies_in_a_message_leaves_the_whole_ones),
 	TEST(a_client_that_dies_in_a_cell_leaves_the_whole_ones),
+	TEST(a_side_that_never_waits_learns_of_a_death),
 	TEST_END,
 };
 

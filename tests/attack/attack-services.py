@@ -16,7 +16,7 @@ import sys
 
 def connect(path):
     client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    client.settimeout(60)
+    client.settimeout(300)
     client.connect(path)
     return client
 

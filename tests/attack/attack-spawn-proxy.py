@@ -30,7 +30,7 @@ mark = b"escaped-" + name.encode()
 
 def tcp(address, port, family=socket.AF_INET):
     with socket.socket(family) as s:
-        s.settimeout(60)
+        s.settimeout(300)
         s.connect((address, port))
         s.sendall(mark)
         s.recv(1)
@@ -62,7 +62,7 @@ def through(request):
     """To the proxy, or outside to the place that it stands for."""
     with socket.create_connection(("127.0.0.1", 8080), 20) as s:
         s.sendall(request)
-        s.settimeout(60)
+        s.settimeout(300)
         s.recv(4096)
         s.sendall(mark)
         try:

@@ -5,6 +5,9 @@
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
+n_races=${1:-40}
+[ "${TEST_SLOW:-}" = 1 ] && n_races=400
+
 # The file that must not change.
 victim=$work/victim
 beside=$work/beside
@@ -221,7 +224,7 @@ granted_directory_is_exchanged() { # OPTIONS for "$project/sub/granted"
 	[ "$(id -u)" -ne 0 ] || chown -h "$user:$user" "$project/sub/link"
 	(exchange "$project/sub/granted" "$project/sub/link") &
 	racer=$!
-	for _ in $(seq 40); do
+	for _ in $(seq "$n_races"); do
 		(cd "$beside" && as "$who" sbx-spawn -q "$@" -- sh -c "echo x >'$project/sub/granted/file'; echo x >out") >"$work/raced" 2>&1
 		if [ $? -eq 125 ]; then n_refused=$((n_refused + 1)); else n_good=$((n_good + 1)); fi
 		rm -f "$project/sub"/*/file "$project/sub"/*/out

@@ -154,7 +154,7 @@ def run(arena, argv, user, name):
     try:
         return subprocess.run(argv, cwd=arena.project, env=environment, pass_fds=(9,),
                               stdin=arena.fd if name.startswith("stdin_") else subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=120, check=False, **as_user(user))
+                              capture_output=True, text=True, timeout=300, check=False, **as_user(user))
     finally:
         os.close(9)
 

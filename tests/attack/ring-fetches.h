@@ -22,6 +22,7 @@
 
 struct fetches {
 	const uint8_t *file; /* the other side's, as the library has mapped it; its data twice */
+	uint64_t capacity;   /* at most FETCHES_CAPACITY */
 	bool is_call;
 	uint32_t now;			    /* number of this reading of the whole data */
 	uint32_t read_at[FETCHES_CAPACITY]; /* the number at which each byte was read last */
@@ -29,6 +30,15 @@ struct fetches {
 	uint64_t tail;
 	uint64_t n_reads, n_twice;
 };
+
+static inline void fetches_init(struct fetches *fetches, const uint8_t *file, uint64_t capacity,
+				bool is_call)
+{
+	memset(fetches, 0, sizeof(*fetches));
+	fetches->file = file;
+	fetches->capacity = capacity;
+	fetches->is_call = is_call;
+}
 
 /* Before each call. */
 static inline void fetches_begin(struct fetches *fetches)
@@ -49,7 +59,7 @@ static inline void fetches_look_at_word(struct fetches *fetches, const volatile 
 static inline void fetches_mark(struct fetches *fetches, size_t offset, size_t n_bytes)
 {
 	for (size_t i = 0; i < n_bytes; i++) {
-		uint32_t *read_at = &fetches->read_at[(offset + i) % FETCHES_CAPACITY];
+		uint32_t *read_at = &fetches->read_at[(offset + i) % fetches->capacity];
 
 		fetches->n_twice += *read_at == fetches->now;
 		*read_at = fetches->now;
@@ -67,9 +77,9 @@ static inline void fetches_note(struct fetches *fetches, const volatile void *at
 		return;
 	}
 	if (offset < SBX_RING_DATA_OFFSET ||
-	    offset + n_bytes > SBX_RING_DATA_OFFSET + (size_t)2 * FETCHES_CAPACITY)
+	    offset + n_bytes > SBX_RING_DATA_OFFSET + 2 * fetches->capacity)
 		return;
-	offset = (offset - SBX_RING_DATA_OFFSET) % FETCHES_CAPACITY;
+	offset = (offset - SBX_RING_DATA_OFFSET) % fetches->capacity;
 	if (fetches->is_call && offset % SBX_RING_CELL_SIZE == 0 && n_bytes == sizeof(uint64_t))
 		fetches_look_at_word(fetches, at, &fetches->stamps[offset / SBX_RING_CELL_SIZE]);
 	else

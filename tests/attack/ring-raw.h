@@ -33,6 +33,7 @@ struct raw {
 	size_t capacity;
 	uint64_t nonce;
 	uint32_t record_max;
+	bool is_call;
 	uint64_t tail; /* end of the records written by raw_record() */
 };
 
@@ -81,8 +82,7 @@ static inline uint8_t *raw_data(struct raw *raw, uint64_t position)
 	return raw->own + SBX_RING_DATA_OFFSET + position % raw->capacity;
 }
 
-/* Writes the header of a record of mode stream at the tail, and moves the private tail behind it.
- */
+/* Writes the header of a record of mode stream; the private tail is then its end. */
 static inline void raw_record(struct raw *raw, uint32_t n_bytes, uint32_t kind)
 {
 	uint32_t header[2] = { n_bytes, kind };
@@ -158,6 +158,7 @@ static inline bool raw_open(struct raw *raw, int mode, size_t total_bytes)
 	    pread(raw->fds[1], &record_max, sizeof(record_max), SBX_RING_RECORD_MAX_OFFSET) !=
 		    sizeof(record_max))
 		return false;
+	raw->is_call = mode == SBX_RING_CALL;
 	raw->capacity = control[0];
 	raw->nonce = control[1];
 	raw->record_max = record_max;

@@ -93,7 +93,7 @@ static int measure_both(struct pair *pair, const struct ring_bench *bench, bool 
 	return r;
 }
 
-static int measure_place(struct pair *pair, enum ring_place *ret, double *ret_ns,
+static int measure_place(struct pair *pair, bool quick, enum ring_place *ret, double *ret_ns,
 			 struct sbx_error *err)
 {
 	int r;
@@ -102,7 +102,7 @@ static int measure_place(struct pair *pair, enum ring_place *ret, double *ret_ns
 	*ret_ns = 1;
 	if (!pair_has_two_cpus(pair))
 		return 0;
-	r = pair_measure(pair, &ping, false, ret_ns, err);
+	r = pair_measure(pair, &ping, quick, ret_ns, err);
 	if (r == 0)
 		*ret = place_of(*ret_ns);
 	return r;
@@ -126,12 +126,12 @@ static int repeat_once(struct pair *pair, const struct ring_bench *bench, bool r
 {
 	double before, after, subject = 0, reference = 0;
 	enum ring_place place, place_after;
-	int r = measure_place(pair, &place, &before, err);
+	int r = measure_place(pair, quick, &place, &before, err);
 
 	if (r == 0)
 		r = measure_both(pair, bench, reference_first, quick, &subject, &reference, err);
 	if (r == 0)
-		r = measure_place(pair, &place_after, &after, err);
+		r = measure_place(pair, quick, &place_after, &after, err);
 	if (r < 0)
 		return r;
 	if (place != place_after || before > MOVED * after || after > MOVED * before)

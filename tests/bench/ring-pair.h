@@ -80,11 +80,11 @@ static inline bool pair_has_two_cpus(const struct pair *pair)
 }
 
 /*
- * Runs both functions of @contender and returns the median of its blocks. A quarter of the blocks
- * are enough for a @quick run. -ETIMEDOUT: they did not end within a minute.
+ * Runs both functions of @contender and returns the median of its blocks. A quick run has fewer
+ * and shorter blocks. -ETIMEDOUT: they did not end within a minute.
  */
-int pair_measure(struct pair *pair, const struct contender *contender, bool quick, double *ret_ns,
-		 struct sbx_error *err);
+int pair_measure(struct pair *pair, const struct contender *contender, bool is_quick,
+		 double *ret_ns, struct sbx_error *err);
 
 /* Waits until the other process has called it, too. */
 void pair_meet(struct pair_run *run);

@@ -58,8 +58,9 @@ def messages():
     rows = ROW.findall(text)
     tap.ok(f"{ROWS} has rows that this check can read",
            len(rows) > 20 and len(rows) == len(re.findall(r"^\tROW\(", text, re.M)))
-    found = evaluate(["sbx/frame-layout.h"], sorted({size for row in rows for size in row[3:5]} - {"0", "1", "2"}), sizes)
-    found |= {"0": 0, "1": 1, "2": 2}
+    named = sorted({size for row in rows for size in row[3:5] if not size.isdigit()})
+    found = evaluate(["sbx/frame-layout.h"], named, sizes)
+    found |= {size: int(size) for row in rows for size in row[3:5] if size.isdigit()}
     return sorted(({"type": numbers[name], "name": name, "sender": sender.lower(), "request_id": request.lower(),
                     "payload": payload.lower(), "min": found[least], "max": found[most], "meaning": meaning}
                    for sender, request, payload, least, most, meaning, name in rows), key=lambda row: row["type"])
@@ -78,7 +79,7 @@ def everything():
 
 
 def printed(value):
-    """Returns the text of the file: a line for each member, and for each message."""
+    """Returns the text of the file: a line for each number and each message."""
     parts = []
     for name, below in value.items():
         rows = [json.dumps(row) for row in below] if isinstance(below, list) else \
@@ -123,7 +124,8 @@ def check_ring_page(value):
 
 def check_examples(layout):
     """The two examples of bytes are what the layout says."""
-    blocks = [bytes.fromhex(text) for text in re.findall(r"^```\n((?:[0-9a-f]{2}\s+)+)```$", section(RING_PAGE, "EXAMPLES"), re.M)]
+    blocks = [bytes.fromhex(text) for text in
+              re.findall(r"^```\n((?:[0-9a-f]{2}\s+)+)```$", section(RING_PAGE, "EXAMPLES"), re.M)]
     capacity = layout["CAPACITY_MIN"]
     control = struct.pack("<IIQII", layout["MAGIC"], layout["VERSION"], layout["DATA_OFFSET"] + capacity,
                           layout["FLAG_CALL"] | layout["FLAG_CLIENT"], 1)

@@ -11,6 +11,7 @@ OURS, KERNEL = "MIT", "GPL-2.0-only OR MIT"  # the second one is what "Dual MIT/
 EXEMPT = {
     "LICENSE": "it is the licence",
     "*.md": "documents; LICENSE covers them",
+    "*.json": "JSON has no comments; LICENSE covers it",
     "*.gitignore": "a list of names",
     "debian/*": "debian/copyright speaks for them",
     "tests/fuzz/corpus/*": "input, byte for byte",

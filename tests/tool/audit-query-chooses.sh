@@ -71,12 +71,7 @@ sbx-audit tail -f -n 1 -l "$log" >"$work/followed" &
 follower=$!
 sbx-audit tail -f -n 0 -l "$log" >"$work/only-new" &
 others=$!
-shows() { # TEXT: waits until it does
-	for ((i = 0; i < 600; i++)); do
-		grep -q "$1" "$work/followed" && return
-		sleep 0.1
-	done
-}
+shows() { eventually grep -q "$1" "$work/followed"; } # TEXT
 shows rule=r30
 append 31 31
 shows rule=r31

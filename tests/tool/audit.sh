@@ -7,11 +7,10 @@ log=$work/log
 
 # decisions FIRST LAST: one line for each number, each with its own rule.
 decisions() {
-	local i
+	local i verdict=(allow deny)
 	for ((i = $1; i <= $2; i++)); do
-		printf '{"time":"2026-01-02T03:04:%02d.5Z","event":"policy_decision","verdict":"%s","op":"fs.read","rule":"r%d",' \
-			$((i % 60)) "$([ $((i % 2)) -eq 0 ] && echo allow || echo deny)" "$i"
-		printf '"input":{"op":"fs.read","path":"/a"},"policy":"00"}\n'
+		printf '{"time":"2026-01-02T03:04:%02d.5Z","event":"policy_decision","verdict":"%s","op":"fs.read","rule":"r%d",%s}\n' \
+			$((i % 60)) "${verdict[i % 2]}" "$i" '"input":{"op":"fs.read","path":"/a"},"policy":"00"'
 	done
 }
 # shellcheck disable=SC2034 # for the tests

@@ -34,7 +34,7 @@ import subprocess
 import sys
 import time
 
-DEADLINE = 60
+DEADLINE = 300
 
 
 def runtime():

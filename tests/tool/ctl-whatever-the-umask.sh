@@ -19,11 +19,8 @@ run masked sbx-ctl create --id a -- sh -c 'umask; exec sleep 1000'
 check a_sandbox_is_created has_status 0
 run masked sbx-ctl start a
 check it_starts has_status 0
-for ((i = 0; i < 600; i++)); do # the command has started, but may not have written yet
-	run ctl logs a
-	[ -z "$out" ] || break
-	sleep 0.1
-done
+has_written() { run ctl logs a && [ -n "$out" ]; }
+eventually has_written
 check the_command_has_the_starters_umask out_is 0777
 run ctl inspect a
 check it_can_be_looked_at out_has '"state":"RUNNING"'

@@ -37,12 +37,9 @@ fake() {
 	PATH=$work/bin:$PATH
 }
 
-# until_true COMMAND...: waits for another process; fails at the deadline.
+# until_true COMMAND...: the rest of the test needs it.
 until_true() {
-	for ((i = 0; i < 3000; i++)); do
-		"$@" && return
-		sleep 0.01
-	done
+	eventually "$@" && return
 	echo "Bail out! never: $*"
 	exit 1
 }

@@ -11,7 +11,7 @@ cat >"$work/dev" <<-'END'
 	[ "$CI" = true ] || exit 9
 	case "$* $BROKEN" in
 	'vm vm') exit 2 ;;
-	'lint lint') exit 1 ;;
+	'lint lint' | 'build --sanitize build') exit 1 ;;
 	'test test') echo 'failed: unit/clock: is_late' && exit 1 ;;
 	'lint endless') read -r _ <"$PIPE" ;;
 	'test --sanitize '*) count build-sanitize/meson-logs ;;
@@ -33,6 +33,10 @@ check the_last_line_adds_up_three_runs test "$last" = '6 passed, 0 failed, 3 ski
 ci lint
 check a_step_that_counts_nothing_fails_it has_status 1
 check a_step_that_counts_nothing_is_counted test "$last" = '6 passed, 1 failed, 3 skipped'
+
+ci build
+check a_failed_build_beside_the_others_fails_it has_status 1
+check a_failed_build_beside_the_others_is_named out_has 'failed: build'
 
 ci test
 check failures_are_repeated_at_the_end test "$(grep -c 'failed: unit/clock: is_late' <<<"$out")" -eq 2

@@ -33,6 +33,17 @@ dev_test -- alpha_is_true
 check a_name_selects_a_case out_has '1 passed, 0 failed, 0 skipped'
 check a_name_selects_a_case_and_passes has_status 0
 
+dev_test -- --sanitize --suite=unit --suite=tool
+check sanitizers_run_what_they_add_to out_has '4 passed, 0 failed, 0 skipped'
+sed -i "s/suite: suite,/suite: name == 'beta' ? [suite, 'plain'] : [suite],/" "$work/meson.build"
+meson setup --reconfigure "$work/build" "$work" >"$work/setup.log" 2>&1 || cat "$work/setup.log"
+dev_test -- --sanitize --suite=unit --suite=tool
+check sanitizers_leave_out_a_plain_test out_has '2 passed, 0 failed, 0 skipped'
+dev_test -- --sanitize beta
+check a_plain_test_that_is_named_runs_with_sanitizers out_has '2 passed, 0 failed, 0 skipped'
+dev_test -- --suite=tool
+check a_plain_test_counts_for_its_suite out_has '2 passed, 0 failed, 0 skipped'
+
 # A meson that fails before it runs a test.
 mkdir "$work/bin"
 printf '%s\n' '#!/bin/sh' '[ "$1" != test ] || exit 1' "exec '$(command -v meson)' \"\$@\"" >"$work/bin/meson"

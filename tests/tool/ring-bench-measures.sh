@@ -5,24 +5,24 @@
 
 # Is each line of standard output a JSON object with these members, and do its numbers agree?
 rows_are_valid() {
-	python3 - "$work/out" <<-'END'
-		import json, sys
-		members = {"name", "what", "against", "unit", "place", "samples", "dropped", "value", "against_value",
-			   "ratio_p10", "ratio_p50", "ratio_p90", "at_most", "at_least", "met"}
-		rows = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
-		for row in rows:
-			assert set(row) == members, row
-			assert row["unit"] in {"ns", "us", "MB/s", "GB/s"}, row
-			assert row["place"] in {"smt", "near", "far", "one", None}, row
-			assert (row["samples"] > 0) == (row["value"] is not None) == (row["place"] is not None), row
-			assert row["samples"] + row["dropped"] >= 1, row
-			assert row["value"] is None or row["value"] > 0, row
-			if row["ratio_p50"] is not None:
-				assert row["ratio_p10"] <= row["ratio_p50"] <= row["ratio_p90"], row
-				has_target = row["at_most"] is not None or row["at_least"] is not None
-				assert has_target == (row["met"] is not None), row
-		sys.exit(not rows)
-	END
+	python3 - "$work/out" <<'END'
+import json, sys
+members = {"name", "what", "against", "unit", "place", "samples", "dropped", "value", "against_value",
+           "ratio_p10", "ratio_p50", "ratio_p90", "at_most", "at_least", "met"}
+rows = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
+for row in rows:
+    assert set(row) == members, row
+    assert row["unit"] in {"ns", "us", "MB/s", "GB/s"}, row
+    assert row["place"] in {"smt", "near", "far", "one", None}, row
+    assert (row["samples"] > 0) == (row["value"] is not None) == (row["place"] is not None), row
+    assert row["samples"] + row["dropped"] >= 1, row
+    assert row["value"] is None or row["value"] > 0, row
+    if row["ratio_p50"] is not None:
+        assert row["ratio_p10"] <= row["ratio_p50"] <= row["ratio_p90"], row
+        has_target = row["at_most"] is not None or row["at_least"] is not None
+        assert has_target == (row["met"] is not None), row
+sys.exit(not rows)
+END
 }
 
 run sbx-ring bench --list

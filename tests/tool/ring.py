@@ -7,7 +7,10 @@ speak COMMAND...           gives it one end of a pair as 9, sends "from outside"
 pair SERVER... --- CLIENT...
                            runs both with one end of a pair each as 9; the status is the server's, and the client's
                            is printed to standard error as "client N"
+stop SERVER... --- CLIENT...
+                           the same, with a SIGTERM for the server once the client has printed a line
 """
+import contextlib
 import os
 import select
 import signal
@@ -110,23 +113,40 @@ def speak(*command):
     return process.returncode
 
 
-def pair(*words):
+@contextlib.contextmanager
+def started(words, **options):
+    """The server and the client; what still runs at the end is killed."""
     middle = words.index("---")
     ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     server = start(words[:middle], ends[0])
-    client = start(words[middle + 1:], ends[1])
+    client = start(words[middle + 1:], ends[1], **options)
     for end in ends:
         end.close()
     try:
-        status = client.wait(DEADLINE)
-        print("client", status, file=sys.stderr)
-        return server.wait(DEADLINE)
+        yield server, client
     finally:
         for process in server, client:
             if process.poll() is None:
-                process.send_signal(signal.SIGKILL)
+                process.kill()
+
+
+def statuses(server, client):
+    print("client", client.wait(DEADLINE), file=sys.stderr)
+    return server.wait(DEADLINE)
+
+
+def pair(*words):
+    with started(words) as (server, client):
+        return statuses(server, client)
+
+
+def stop(*words):
+    with started(words, stdout=subprocess.PIPE) as (server, client):
+        client.stdout.readline()
+        server.send_signal(signal.SIGTERM)
+        return statuses(server, client)
 
 
 if __name__ == "__main__":
     assert NUMBER > 8, "numbers of our own files would be overwritten"
-    sys.exit({"give": give, "speak": speak, "pair": pair}[sys.argv[1]](*sys.argv[2:]))
+    sys.exit({"give": give, "speak": speak, "pair": pair, "stop": stop}[sys.argv[1]](*sys.argv[2:]))

@@ -29,7 +29,7 @@ import sys
 import tempfile
 import time
 
-DEADLINE = 60
+DEADLINE = 300
 SRC = b'{"id":%d,"op":"fs.write","path":"/srv/p/src/a"}'
 DOC = b'{"id":%d,"op":"fs.write","path":"/srv/p/doc/a"}'
 

@@ -23,6 +23,7 @@ look() {
 	grep -lzxF "$token" /proc/[0-9]*/cmdline 2>/dev/null
 }
 same() { diff "$work/before" "$work/after" >&2; }
+are_gone() { ! grep -qzF "$token" /proc/[0-9]*/cmdline 2>/dev/null; }
 
 mkdir "$project/out"
 for who in $starters; do
@@ -50,15 +51,13 @@ for who in $starters; do
 		) &
 		pid=$!
 		# From the first instructions to long after the start.
-		python3 -c 'import sys, time; time.sleep(int(sys.argv[1]) % 20 * 0.0004)' "$i"
+		printf -v pause '0.%04d' $((i % 20 * 4))
+		sleep "$pause"
 		kill -KILL "$pid"
 		wait "$pid"
 	done 2>/dev/null
 	# Killed processes may still be exiting. This shell's own command line does not have the token.
-	for ((tries = 0; tries < 600; tries++)); do
-		grep -lzF "$token" /proc/[0-9]*/cmdline >/dev/null 2>&1 || break
-		sleep 0.05
-	done
+	eventually are_gone
 	as "$who" sbx-ctl gc >/dev/null
 	look >"$work/after"
 	run same

@@ -19,7 +19,7 @@ cat >"$work/client.py" <<'PY'
 import socket, sys, time
 for attempt in range(1200):
     try:
-        with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=10) as peer:
+        with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=120) as peer:
             data = peer.makefile().readline()
             if data:
                 print(data, end="")

@@ -42,8 +42,8 @@ on_terminal() { # KEYS ARGUMENT...
 	(cd "$project" && python3 "$work/drive.py" "$keys" "${starter[@]}" sbx-spawn "$@")
 }
 chmod 644 "$work/drive.py"
-# Another process sets the size: wait for it, up to a minute.
-until_size() { echo "i=0; until [ \"\$(stty size)\" = '$1' ] || [ \$i = 600 ]; do sleep 0.1; i=\$((i + 1)); done; stty size"; }
+# Another process sets the size: wait for it, up to five minutes.
+until_size() { echo "i=0; until [ \"\$(stty size)\" = '$1' ] || [ \$i = 3000 ]; do sleep 0.1; i=\$((i + 1)); done; stty size"; }
 for who in $starters; do
 	run on_terminal '' -q --pty -- sh -c 'test -t 0 && test -t 1 && tty'
 	check "has_a_terminal_of_its_own_by_$who" out_has /dev/pts/0

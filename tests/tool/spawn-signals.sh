@@ -28,23 +28,9 @@ end() {
 	wait "$supervisor" || status=$?
 	exec 6<&-
 }
-# Waits for another process, for at least half a minute.
-until_true() {
-	local tries
-	for ((tries = 0; tries < 600; tries++)); do
-		"$@" && return
-		sleep 0.05
-	done
-	return 1
-}
 is_gone() { ! alive "$1"; }
-alive() { # a command of a sandbox, found by its command line
-	local file
-	for file in /proc/[0-9]*/cmdline; do
-		tr '\0' ' ' <"$file" 2>/dev/null | grep -q "^sleep $1 $" && return 0
-	done
-	return 1
-}
+# A command of a sandbox, found by the one argument that it alone has.
+alive() { grep -qzxF "$1" /proc/[0-9]*/cmdline 2>/dev/null; }
 
 for who in $starters; do
 	for signal in TERM INT HUP USR1 USR2 QUIT; do
@@ -57,10 +43,10 @@ for who in $starters; do
 	done
 	token=8$RANDOM$RANDOM
 	begin "sleep $token &" wait
-	check "the_command_runs_before_by_$who" until_true alive "$token"
+	check "the_command_runs_before_by_$who" eventually alive "$token"
 	kill -KILL "$supervisor"
 	end
-	check "nothing_survives_the_supervisor_by_$who" until_true is_gone "$token"
+	check "nothing_survives_the_supervisor_by_$who" eventually is_gone "$token"
 	run spawn -q -- sh -c 'sleep 600 & kill -STOP $! ; (sleep 600 &) ; exit 3'
 	check "stopped_and_lost_children_do_not_hold_it_up_by_$who" has_status 3
 	run spawn -q -- sh -c 'kill -KILL 1; kill -TERM 1; sleep 0.1; echo here'

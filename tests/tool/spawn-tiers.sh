@@ -52,10 +52,7 @@ if [ -z "$top" ] || ! mkdir "$cgroup" 2>/dev/null; then
 fi
 # Its last process may still be exiting.
 end() {
-	for ((tries = 0; tries < 600; tries++)); do
-		rmdir "$cgroup" 2>/dev/null && break
-		sleep 0.05
-	done
+	eventually rmdir "$cgroup" 2>/dev/null
 	rm -rf "$work"
 }
 trap end EXIT

@@ -5,6 +5,7 @@
 #   run COMMAND...        runs it; status, out and err have the result
 #   check NAME COMMAND... ok if the command succeeds; the NAME is a sentence
 #   skip NAME REASON      the host cannot do it
+#   eventually COMMAND... repeats it until it succeeds, for what another process does; fails after five minutes
 #
 # TEST_ONLY=text runs the checks whose name contains the text.
 
@@ -48,6 +49,14 @@ skip() {
 	wanted "$1" || return 0
 	n=$((n + 1))
 	echo "ok $n - $1 # SKIP $2"
+}
+
+eventually() {
+	tries=0
+	until "$@"; do
+		[ $((tries += 1)) -le 6000 ] || return 1
+		sleep 0.05
+	done
 }
 
 finish() {

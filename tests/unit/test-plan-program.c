@@ -229,6 +229,32 @@ static void a_denied_program_with_other_names_is_said(void)
 	}
 }
 
+static void a_channel_whose_memory_can_be_executed_is_told(void)
+{
+	static const char what[] = "can execute what it writes into the memory of its channel";
+	static const struct {
+		bool limits, has_ring, has_seal, is_told;
+	} cases[] = {
+		{ true, true, false, true },
+		{ true, true, true, false },
+		{ true, false, false, false },
+		{ false, true, false, false },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		if (cases[i].limits)
+			planning_load(&planning, "version: 1\n");
+		planning.request.has_ring = cases[i].has_ring;
+		planning.request.ring_fd = 5;
+		planning.host.has_memfd_seal = cases[i].has_seal;
+		expect_plan(&planning);
+		expect_eq(has_notice(&planning, what), cases[i].is_told);
+	}
+}
+
 static const struct test tests[] = {
 	TEST(a_denied_program_with_other_names_is_said),
 	TEST(where_no_rule_names_programs_the_command_is_the_only_one),
@@ -244,6 +270,7 @@ static const struct test tests[] = {
 	TEST(directories_of_the_sandbox_can_be_started_in),
 	TEST(a_project_that_is_not_visible_is_not_started_in),
 	TEST(a_project_of_which_a_part_is_visible_is_started_in),
+	TEST(a_channel_whose_memory_can_be_executed_is_told),
 	TEST_END,
 };
 

@@ -27,7 +27,9 @@
 #include "base/cleanup.h"
 
 #define N_SLOTS 2
-#define N_RECORDS 4
+/* Each slot is used twice with the second number. */
+#define N_RECORDS 3
+#define N_RECORDS_SLOW 4
 #define STORES_MAX 6
 #define OPS_MAX 96
 
@@ -49,7 +51,7 @@ enum side { PRODUCER, CONSUMER };
 #define SLEEPING_ROOM 2u
 #define SLEEPING_SOCKET 4u
 
-/* What is removed or moved, of one side. */
+/* A line of one side that is removed or moved. */
 enum mutation {
 	INTACT,
 	NO_FENCE_AFTER_PUBLISHING,
@@ -219,7 +221,7 @@ static const struct op sleep_client_ops[] = {
 	{ .kind = OP_END },
 };
 
-/* A side of a direction: the producer sends N_RECORDS, the consumer receives them. */
+/* A side of a direction: the producer sends records, the consumer receives them. */
 static const struct op side_ops[] = {
 	{ .kind = OP_LABEL, .to = NEXT },
 	{ .kind = OP_IF_ALL_DONE, .to = FINISHED },
@@ -247,6 +249,7 @@ static const struct op side_ops[] = {
 
 struct config {
 	bool is_producer_server, is_cells;
+	uint8_t n_records;
 	enum mutation mutations[2]; /* of each side */
 };
 
@@ -355,14 +358,14 @@ struct search {
 	struct config config;
 	struct program programs[2];
 	struct node *nodes;
-	uint32_t *table; /* index + 1 of a node; 0: free */
-	uint32_t n_nodes, n_done;
+	uint32_t *table; /* index + 1 of a node; 0: free; twice as many as nodes */
+	uint32_t n_nodes, n_done, n_allocated;
 	uint32_t culprit; /* node after which a record was wrong, or that is stuck */
 	enum verdict verdict;
 };
 
+#define NODES_FIRST (1u << 12)
 #define NODES_MAX (1u << 20)
-#define TABLE_SIZE (2 * NODES_MAX)
 
 static void search_free(struct search *search)
 {
@@ -377,22 +380,52 @@ static uint32_t hash_state(const struct state *state)
 
 	for (size_t i = 0; i < sizeof(*state); i++)
 		hash = (hash ^ bytes[i]) * 0x100000001b3u;
-	return (uint32_t)(hash ^ hash >> 29) % TABLE_SIZE;
+	return (uint32_t)(hash ^ hash >> 29);
+}
+
+/* The place of the state in the table, or the free place for it. */
+static uint32_t *search_find(struct search *search, const struct state *state)
+{
+	uint32_t last = 2 * search->n_allocated - 1;
+	uint32_t at = hash_state(state) & last;
+
+	for (; search->table[at] != 0; at = (at + 1) & last)
+		if (memcmp(&search->nodes[search->table[at] - 1].state, state, sizeof(*state)) == 0)
+			break;
+	return &search->table[at];
+}
+
+/* Room for twice as many nodes. Most searches end early, and meson lets malloc() write into all
+ * memory that it returns. */
+static void search_grow(struct search *search)
+{
+	uint32_t n_allocated = search->n_allocated ? 2 * search->n_allocated : NODES_FIRST;
+
+	free(search->table);
+	search->nodes = realloc(search->nodes, n_allocated * sizeof(*search->nodes));
+	search->table = calloc((size_t)2 * n_allocated, sizeof(*search->table));
+	if (!search->nodes || !search->table)
+		abort();
+	search->n_allocated = n_allocated;
+	for (uint32_t i = 0; i < search->n_nodes; i++)
+		*search_find(search, &search->nodes[i].state) = i + 1;
 }
 
 static void search_add(struct search *search, const struct state *state)
 {
-	uint32_t at = hash_state(state);
+	if (search->n_nodes == search->n_allocated)
+		search_grow(search);
 
-	for (; search->table[at] != 0; at = (at + 1) % TABLE_SIZE)
-		if (memcmp(&search->nodes[search->table[at] - 1].state, state, sizeof(*state)) == 0)
-			return;
+	uint32_t *place = search_find(search, state);
+
+	if (*place != 0)
+		return;
 	if (search->n_nodes == NODES_MAX) {
 		search->verdict = VERDICT_TOO_LARGE;
 		return;
 	}
 	search->nodes[search->n_nodes] = (struct node){ *state, search->n_done };
-	search->table[at] = ++search->n_nodes;
+	*place = ++search->n_nodes;
 }
 
 static uint8_t load(const struct state *state, enum side side, unsigned word)
@@ -496,7 +529,7 @@ static bool choose(struct move *move)
 
 static bool if_all_done(struct move *move)
 {
-	move->jumps = move->process->position == N_RECORDS;
+	move->jumps = move->process->position == move->config->n_records;
 	return true;
 }
 
@@ -772,12 +805,9 @@ static void visit_all(struct search *search)
 static void search_run(struct search *search, const struct config *config)
 {
 	search->config = *config;
+	search->config.n_records = test_is_slow() ? N_RECORDS_SLOW : N_RECORDS;
 	for (enum side side = PRODUCER; side <= CONSUMER; side++)
 		program_add(&search->programs[side], config, side, side_ops);
-	search->nodes = malloc(NODES_MAX * sizeof(*search->nodes));
-	search->table = calloc(TABLE_SIZE, sizeof(*search->table));
-	if (!search->nodes || !search->table)
-		abort();
 
 	struct state first = { .has_edge = 0 };
 
