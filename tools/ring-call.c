@@ -300,8 +300,8 @@ static int answer_error(struct answering *answering, uint32_t request_id, int er
 /* The request's line goes to the command; the next line of the command is the response. */
 static int ask_command(struct answering *answering, uint32_t request_id)
 {
-	const void *line;
-	size_t n_bytes;
+	const void *line = NULL;
+	size_t n_bytes = 0;
 	int r;
 
 	text_add_char(&answering->line, '\n');
