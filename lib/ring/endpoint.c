@@ -258,7 +258,7 @@ static bool is_trusted(uid_t uid)
 
 static int check_server(int socket, const struct sbx_ring_config *config, struct sbx_error *err)
 {
-	uid_t uid;
+	uid_t uid = (uid_t)-1;
 	int r = find_user(socket, is_tcp(config), &uid);
 
 	if (r < 0)
@@ -421,7 +421,7 @@ int endpoint_listen(const struct sbx_ring_config *config, struct endpoint *ret, 
 		    struct sbx_error *err)
 {
 	_cleanup_endpoint_ struct endpoint endpoint = ENDPOINT_INIT;
-	struct address address;
+	struct address address = { .size = 0 };
 	int r = parse_address(config, &address, err);
 
 	if (r < 0)
@@ -446,7 +446,7 @@ int endpoint_accept(const struct endpoint *endpoint)
 {
 	for (int i = 0; i < ACCEPTS_MAX; i++) {
 		_cleanup_close_ int fd = accept4(endpoint->listener, NULL, NULL, SOCK_CLOEXEC);
-		uid_t uid;
+		uid_t uid = (uid_t)-1;
 
 		if (fd < 0 && errno != ECONNABORTED && errno != EINTR)
 			return -errno;
@@ -487,7 +487,7 @@ static int connect_within(int fd, const struct address *address, uint64_t timeou
 int endpoint_connect(const struct sbx_ring_config *config, struct sbx_error *err)
 {
 	_cleanup_close_ int fd = -EBADF;
-	struct address address;
+	struct address address = { .size = 0 };
 	int r = parse_address(config, &address, err);
 
 	if (r < 0)

@@ -362,7 +362,7 @@ static void shared_release(struct sbx_ring *ring)
 	wake_if_asleep(shared, SBX_RING_SLEEPING_ROOM);
 }
 
-static int shared_take(struct sbx_ring *ring, void *to, size_t n_room, size_t *ret_n_bytes)
+static int shared_take(struct sbx_ring *ring)
 {
 	struct shared *shared = shared_of(ring);
 	const void *at;
@@ -370,16 +370,18 @@ static int shared_take(struct sbx_ring *ring, void *to, size_t n_room, size_t *r
 	uint32_t kind;
 	int r = peek_record(shared, &at, &n_bytes, &kind);
 
-	if (__builtin_expect(r == FLOW_NOTHING, 0))
-		return SBX_RING_EMPTY;
-	if (__builtin_expect(r != 0 || kind != RING_RECORD_WHOLE || n_bytes > n_room, 0))
-		return TRANSPORT_NOT_DONE;
+	if (__builtin_expect(r != 0, 0))
+		return r == FLOW_NOTHING ? SBX_RING_EMPTY : TRANSPORT_NOT_DONE;
 	/* The answer goes into the next cell: its line may come while the request is handled. */
 	if (shared->region.is_call)
 		shared_expect_write(flow_own_data(&shared->producer, shared->producer.tail));
-	shared_copy(to, at, n_bytes);
+	if (__builtin_expect(kind != RING_RECORD_WHOLE || n_bytes > ring->n_allocated, 0)) {
+		ring->found = (struct record){ at, n_bytes, kind };
+		return TRANSPORT_NOT_DONE;
+	}
+	shared_copy(ring->message, at, n_bytes);
 	shared_release(ring);
-	*ret_n_bytes = n_bytes;
+	ring->message_size = n_bytes;
 	return 0;
 }
 
