@@ -19,7 +19,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "ring-keeper.h"
 #include "service/service.h"
 
 #include "tool.h"

@@ -5,7 +5,7 @@
  * was checked cannot change afterwards.
  */
 
-#include "ring-dump.h"
+#include "ring.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -213,7 +213,7 @@ static void add_line(struct text *out, uint64_t position, const uint8_t *bytes, 
 			text_add(out, "   ");
 	text_add(out, "  ");
 	for (size_t i = 0; i < n_bytes; i++)
-		text_add_char(out, bytes[i] > 0x20 && bytes[i] < 0x7f ? (char)bytes[i] : '.');
+		text_addf(out, "%c", bytes[i] > 0x20 && bytes[i] < 0x7f ? bytes[i] : '.');
 	text_add_char(out, '\n');
 }
 

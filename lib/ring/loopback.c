@@ -104,9 +104,9 @@ static bool is_waiting(const struct inet_diag_msg *socket)
 
 int loopback_find_user(int socket, uid_t *ret)
 {
-	union address own, other;
+	union address own = { .any = { .sa_family = AF_UNSPEC } }, other = own;
 	socklen_t own_size = sizeof(own), other_size = sizeof(other);
-	struct inet_diag_msg end, listener;
+	struct inet_diag_msg end = { .idiag_state = 0 }, listener = end;
 	int r;
 
 	if (getsockname(socket, &own.any, &own_size) < 0 ||

@@ -121,7 +121,7 @@ static int parse_number(const struct property *property, const char *value, uint
 static int set_size(struct sbx_ring_config *config, const struct property *property,
 		    const char *value, struct sbx_error *err)
 {
-	uint64_t least, total = TOTAL_MIN;
+	uint64_t least = 0, total = TOTAL_MIN;
 	int r = parse_number(property, value, TOTAL_MAX, &least, err);
 
 	if (r < 0)

@@ -33,6 +33,7 @@
 #include "ring/deadline.h"
 #include "ring/endpoint.h"
 #include "ring/memory.h"
+#include "ring/queue.h"
 #include "ring/spin.h"
 #include "ring/violation.h"
 
@@ -50,13 +51,6 @@
 #define LINGER_USEC_MAX UINT64_C(5000000)
 
 #define NOT_CONNECTED 1
-
-/* Bytes that come at the end and go at the beginning. */
-struct queue {
-	uint8_t *bytes;
-	size_t begin, end, size;
-	bool is_held; /* the bytes after the end are reserved: do not move it back */
-};
 
 struct socket_ring {
 	struct sbx_ring ring;
@@ -106,58 +100,19 @@ static void write_u32(uint8_t *bytes, uint32_t value)
 		bytes[i] = (uint8_t)(value >> 8 * i);
 }
 
-static size_t queue_len(const struct queue *queue)
-{
-	return queue->end - queue->begin;
-}
-
-static void queue_drop(struct queue *queue, size_t n_bytes)
-{
-	queue->begin += n_bytes;
-	if (queue->begin == queue->end && !queue->is_held)
-		queue->begin = queue->end = 0;
-}
-
-static void queue_move_to_front(struct queue *queue)
-{
-	memmove(queue->bytes, queue->bytes + queue->begin, queue_len(queue));
-	queue->end -= queue->begin;
-	queue->begin = 0;
-}
-
-static int queue_grow(struct queue *queue, size_t size)
-{
-	uint8_t *bytes = realloc(queue->bytes, size);
-
-	if (!bytes)
-		return -ENOMEM;
-	queue->bytes = bytes;
-	queue->size = size;
-	return 0;
-}
-
-/* Room for @n_bytes after the end. Moves only where at least as many bytes are free in front, so
- * that each byte is moved once on average. */
-static int queue_make_room(struct queue *queue, size_t n_bytes)
-{
-	size_t len = queue_len(queue);
-
-	if (queue->size - queue->end >= n_bytes)
-		return 0;
-	if (queue->begin > 0 && queue->begin >= len)
-		queue_move_to_front(queue);
-	if (queue->size - queue->end >= n_bytes)
-		return 0;
-	return queue_grow(queue, queue->begin + (len > 0 ? 2 * (len + n_bytes) : n_bytes));
-}
-
 /* ---- ends ---- */
+
+/* The other side's violation has ended the channel. */
+static void socket_refuse(struct sbx_ring *ring)
+{
+	(void)shutdown(of(ring)->socket, SHUT_RDWR);
+}
 
 static int fail(struct socket_ring *s, enum ring_violation violation)
 {
 	s->ring.violation = violation;
 	s->ring.failure = -EPROTO;
-	(void)shutdown(s->socket, SHUT_RDWR);
+	socket_refuse(&s->ring);
 	return -EPROTO;
 }
 
@@ -315,8 +270,8 @@ static int set_events(struct socket_ring *s, int operation, int fd, uint32_t eve
  * adapts its buffer. The kernel doubles what is set, for its own structures, and may grant less. */
 static void widen_buffer(const struct socket_ring *s)
 {
-	int now = 0,
-	    wanted = (int)(output_limit(s) < INT32_MAX / 2 ? output_limit(s) : INT32_MAX / 2);
+	size_t limit = output_limit(s);
+	int now = 0, wanted = (int)(limit < INT32_MAX / 2 ? limit : INT32_MAX / 2);
 	socklen_t size = sizeof(now);
 
 	if (s->ring.config.transport == SBX_RING_UNIX_SOCKET &&
@@ -343,6 +298,14 @@ static int add_word(struct socket_ring *s, uint32_t word)
 	return 0;
 }
 
+/* Over TCP each side says that it knows the user of the other one before it gets messages: the
+ * kernel tells the user only while the other side has its socket open. */
+static int begin_welcome(struct socket_ring *s)
+{
+	s->awaits_welcome = true;
+	return add_word(s, WELCOME);
+}
+
 static int accept_client(struct socket_ring *s)
 {
 	bool is_tcp = s->endpoint.is_tcp;
@@ -354,11 +317,21 @@ static int accept_client(struct socket_ring *s)
 	(void)set_events(s, EPOLL_CTL_DEL, s->endpoint.listener, 0);
 	endpoint_deinit(&s->endpoint);
 	r = adopt(s, fd);
-	return r == 0 && is_tcp ? add_word(s, WELCOME) : r;
+	if (r == 0 && is_tcp)
+		r = begin_welcome(s);
+	/* Without its place in the epoll, or without the welcome, the channel would hang. */
+	s->ring.failure = r;
+	return r < 0 || !is_tcp ? r : NOT_CONNECTED;
 }
+
+static int push(struct socket_ring *s);
 
 static int read_welcome(struct socket_ring *s)
 {
+	int sent = push(s);
+
+	if (sent < 0)
+		return sent;
 	while (queue_len(&s->in) < HEADER_SIZE) {
 		int r = s->is_at_end ? -ECONNRESET : pull(s);
 
@@ -574,6 +547,11 @@ static bool sleep_until(struct socket_ring *s, uint32_t events, uint64_t deadlin
 		return errno == EINTR;
 	if (fds[1].revents)
 		s->is_exited = true;
+	/* A hang-up is reported again and again, so it must end the wait. */
+	if (s->socket >= 0 && (fds[0].revents & (POLLHUP | POLLERR))) {
+		s->is_broken = true;
+		learn_end(s);
+	}
 	return true;
 }
 
@@ -711,7 +689,7 @@ static void socket_close(struct sbx_ring *ring)
 		.flush = socket_flush, .peek = socket_peek, .release = socket_release,             \
 		.wait = socket_wait, .arm = socket_arm, .watch = socket_watch,                     \
 		.is_connected = socket_is_connected, .count_bytes = socket_count_bytes,            \
-		.is_private = true, .close = socket_close,                                         \
+		.is_private = true, .refuse = socket_refuse, .close = socket_close,                \
 	}
 
 static const struct transport unix_transport = TRANSPORT("unix_socket");
@@ -741,8 +719,9 @@ static int open_endpoint(struct socket_ring *s, struct sbx_error *err)
 	if (s->ring.role == SBX_RING_SERVER)
 		return endpoint_listen(config, &s->endpoint, &s->ring.endpoint, err);
 	s->socket = endpoint_connect(config, err);
-	s->awaits_welcome = config->transport == SBX_RING_TCP;
-	return s->socket < 0 ? s->socket : 0;
+	if (s->socket < 0)
+		return s->socket;
+	return config->transport == SBX_RING_TCP ? begin_welcome(s) : 0;
 }
 
 static int make_pollable(struct socket_ring *s)

@@ -113,7 +113,9 @@ static void refuses_wrong_values_and_changes_nothing(void)
 		expect(strstr(err.what, refusals[i].key) && strstr(err.what, refusals[i].value));
 		expect(strstr(err.why, refusals[i].why));
 		expect(strstr(err.fix, refusals[i].fix));
-		expect(memcmp(&config, &before, sizeof(config)) == 0);
+		expect_eq(config.transport, before.transport);
+		expect_eq(config.total_bytes, before.total_bytes);
+		expect_eq(config.timeout_usec, before.timeout_usec);
 	}
 }
 
@@ -121,7 +123,7 @@ static void a_time_out_in_milliseconds_never_means_forever(void)
 {
 	uint64_t longest = configured("ipc_timeout_ms", "18446744073709551").timeout_usec;
 
-	expect(longest < SBX_RING_DEFAULT_TIMEOUT && longest < SBX_RING_FOREVER);
+	expect(longest < SBX_RING_DEFAULT_TIMEOUT);
 }
 
 static void refuses_an_unknown_key_with_the_one_that_was_meant(void)

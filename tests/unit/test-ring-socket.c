@@ -408,6 +408,22 @@ static void sending_tells_a_close_from_a_death(void)
 	}
 }
 
+static void waiting_for_nothing_ends_with_the_channel(void)
+{
+	int peer;
+	_cleanup_ring_ struct sbx_ring *ring = open_pair(SOCK_STREAM, &peer);
+	uint64_t sleeps = ring->statistics.sleeps;
+
+	expect_eq(send(peer, "\1\0\0\0a\xff\xff\xff\xff", 9, 0), 9);
+	expect_eq(ring->transport->wait(ring, 0, 1000), SBX_RING_EMPTY);
+	expect_eq(close(peer), 0);
+	expect_eq(ring->transport->wait(ring, 0, DEADLINE_USEC), 0);
+	expect(ring->statistics.sleeps - sleeps <= 2);
+	expect_eq(send_text(ring, "x"), -EPIPE);
+	expect_message(ring, "a");
+	expect_end(ring, SBX_RING_CLOSED);
+}
+
 static void an_empty_packet_is_an_end(void)
 {
 	_cleanup_close_ int peer = -EBADF;
@@ -499,7 +515,7 @@ static void output_for_a_peer_that_never_reads_is_bounded(void)
 
 /* ---- waiting ---- */
 
-static short poll_once(int fd, int timeout_msec)
+static int poll_once(int fd, int timeout_msec)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 
@@ -1332,6 +1348,7 @@ static const struct test tests[] = {
 	TEST(an_end_inside_a_message_is_a_death),
 	TEST(an_end_after_the_goodbye_is_a_close),
 	TEST(sending_tells_a_close_from_a_death),
+	TEST(waiting_for_nothing_ends_with_the_channel),
 	TEST(an_empty_packet_is_an_end),
 	TEST(refuses_a_packet_longer_than_the_limit),
 	TEST(fds_that_come_with_bytes_are_dropped),

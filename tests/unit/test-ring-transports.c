@@ -535,6 +535,10 @@ OVER_EVERY_TRANSPORT(a_frame_is_a_message_with_type_and_request_id)
 	expect_str(sbx_ring_violation(pair.server), "frame_too_short");
 	expect_eq(receive_result(pair.server, 0), -EPROTO);
 	expect(!sbx_ring_is_connected(pair.server));
+	/* The other side is told. */
+	expect_eq(sbx_ring_wait(pair.client, SBX_RING_READABLE, DEADLINE_USEC), 0);
+	expect(receive_result(pair.client, 0) != 0);
+	expect(!sbx_ring_is_connected(pair.client));
 }
 
 /* ---- poll ---- */
