@@ -35,6 +35,14 @@ static inline int cells_reserve(struct flow_producer *producer, size_t n_bytes, 
 	return 0;
 }
 
+/* The answer goes into the next cell: its line may come while the request is handled. Not in a page
+ * that was never written, where the instruction walks the page tables each time, in vain. */
+static inline void cells_expect_write(const struct flow_producer *producer)
+{
+	if (producer->tail % 4096 != 0 || producer->tail >= producer->capacity)
+		shared_expect_write(flow_own_data(producer, producer->tail));
+}
+
 /* Publishes the record, ordered before the caller's look whether the other side sleeps. */
 static inline void cells_commit(struct flow_producer *producer, size_t n_bytes, uint32_t kind)
 {

@@ -381,9 +381,8 @@ static int shared_take(struct sbx_ring *ring)
 
 	if (__builtin_expect(r != 0, 0))
 		return r == FLOW_NOTHING ? SBX_RING_EMPTY : TRANSPORT_NOT_DONE;
-	/* The answer goes into the next cell: its line may come while the request is handled. */
 	if (shared->region.is_call)
-		shared_expect_write(flow_own_data(&shared->producer, shared->producer.tail));
+		cells_expect_write(&shared->producer);
 	if (__builtin_expect(kind != RING_RECORD_WHOLE || n_bytes > ring->n_allocated, 0)) {
 		ring->found = (struct record){ at, n_bytes, kind };
 		return TRANSPORT_NOT_DONE;

@@ -42,7 +42,10 @@ static inline void stream_look_ahead(const struct flow_producer *producer, uint6
 		      ~(uint64_t)(SHARED_LINE_SIZE - 1);
 	uint64_t end = producer->tail + STREAM_AHEAD_BYTES + record_size;
 
-	if (record_size > STREAM_AHEAD_RECORD_MAX || end - producer->head > producer->capacity)
+	/* Not in the first lap: in a page that was never written the instruction walks the page
+	 * tables each time, in vain. */
+	if (record_size > STREAM_AHEAD_RECORD_MAX || producer->tail < producer->capacity ||
+	    end - producer->head > producer->capacity)
 		return;
 	for (; at < end; at += SHARED_LINE_SIZE)
 		shared_expect_write(flow_own_data(producer, at));
