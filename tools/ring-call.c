@@ -106,7 +106,7 @@ static int refuse_line(const struct asking *asking, struct sbx_error *err)
 {
 	bool is_json = asking->side.run->json;
 
-	(void)error_fill(err, -EBADMSG, is_json ? "it is no JSON value" : "it is no UTF-8",
+	(void)error_fill(err, -EBADMSG, is_json ? "it is not a JSON value" : "it is not UTF-8",
 			 is_json ? "write one JSON value on each line, or leave out --json"
 				 : "send bytes with 'sbx-ring send'",
 			 "line %" PRIu64 " of stdin cannot be a request", asking->input.number);
@@ -300,8 +300,8 @@ static int answer_error(struct answering *answering, uint32_t request_id, int er
 /* The request's line goes to the command; the next line of the command is the response. */
 static int ask_command(struct answering *answering, uint32_t request_id)
 {
-	const void *line;
-	size_t n_bytes;
+	const void *line = NULL;
+	size_t n_bytes = 0;
 	int r;
 
 	text_add_char(&answering->line, '\n');
@@ -319,8 +319,8 @@ static int ask_command(struct answering *answering, uint32_t request_id)
 	r = answer(answering, request_id, 0, line, n_bytes);
 	return r == -EBADMSG ? answer_error(answering, request_id, EBADMSG,
 					    answering->side.run->json
-						    ? "the command's answer is no JSON value"
-						    : "the command's answer is no UTF-8")
+						    ? "the command's answer is not a JSON value"
+						    : "the command's answer is not UTF-8")
 			     : r;
 }
 

@@ -5,7 +5,7 @@
  * was checked cannot change afterwards.
  */
 
-#include "ring-dump.h"
+#include "ring.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -213,7 +213,7 @@ static void add_line(struct text *out, uint64_t position, const uint8_t *bytes, 
 			text_add(out, "   ");
 	text_add(out, "  ");
 	for (size_t i = 0; i < n_bytes; i++)
-		text_add_char(out, bytes[i] > 0x20 && bytes[i] < 0x7f ? (char)bytes[i] : '.');
+		text_addf(out, "%c", bytes[i] > 0x20 && bytes[i] < 0x7f ? bytes[i] : '.');
 	text_add_char(out, '\n');
 }
 
@@ -260,7 +260,8 @@ void dump_add_text(struct text *out, const struct dump *dump)
 		add_hex(out, decoder.begin + decoder.at, decoder.bytes + decoder.at,
 			decoder.n_bytes - decoder.at);
 	} else if (n == 0) {
-		text_add(out, "  nothing\n");
+		text_add(out, decoder.n_bytes > 0 ? "  a record that is longer than --bytes\n"
+						  : "  nothing\n");
 	}
 }
 

@@ -29,7 +29,6 @@
 #include "base/units.h"
 #include "ring/violation.h"
 
-#include "ring-dump.h"
 #include "tool.h"
 
 #define ANSWER_USEC UINT64_C(10000000)

@@ -12,7 +12,7 @@
  * told anything by a process that has written nonsense there: numbers are only shown.
  */
 
-#include "ring-keeper.h"
+#include "ring.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -440,7 +440,7 @@ static void on_message(void *data, const struct client_message *message)
 		       "it belongs to another user, or runs in a sandbox",
 		       "pass the channel to it as a socket: --fd");
 	else if (parse_request(message, &request) < 0)
-		refuse(visitor, "bad_request", "the request is no JSON object", "",
+		refuse(visitor, "bad_request", "the request is not a JSON object", "",
 		       "see sbx-ring(1)");
 	else if (strcmp(request.type, "TAKE") == 0 && request.role < N_ROLES)
 		take(visitor, request.role);

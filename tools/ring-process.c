@@ -46,7 +46,9 @@ static bool is_in_path(const char *name)
 	_cleanup_free_ char *path = strdup(getenv("PATH") ? getenv("PATH") : "");
 	char *rest = path, *directory;
 
-	while (path && (directory = strsep(&rest, ":"))) {
+	if (!path)
+		return true;
+	while ((directory = strsep(&rest, ":"))) {
 		_cleanup_text_ struct text file = TEXT_INIT;
 
 		text_addf(&file, "%s/%s", directory[0] != '\0' ? directory : ".", name);

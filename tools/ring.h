@@ -15,13 +15,19 @@
 
 #include <sbx/ring.h>
 
+#include "base/cleanup.h"
 #include "base/options.h"
 #include "record/record.h"
 #include "ring-bench.h"
 #include "ring/named.h"
 #include "service/peer.h"
 
+struct clients;
+struct keeper;
+struct log;
+struct ready;
 struct sbx_error;
+struct text;
 struct tool_run;
 
 #define RING_FD_VARIABLE "SBX_RING_FD"
@@ -159,7 +165,7 @@ struct input {
 void input_deinit(struct input *input);
 /* Is a whole record in the buffer? */
 bool input_is_ready(struct input *input);
-#define INPUT_END 1
+#define INPUT_END 1000 /* no exit status, which a verb may have in the same variable */
 /* 0 with the next record, valid until the next call; INPUT_END; -EMSGSIZE (longer than a message),
  * -EBADMSG (the end is inside of a record), or another errno. */
 int input_next(struct input *input, const void **ret, size_t *ret_n_bytes);
@@ -173,6 +179,7 @@ struct output {
 	enum framing framing;
 	char *bytes;
 	size_t n_bytes;
+	bool is_terminal; /* set with the first message */
 };
 
 #define _cleanup_output_ _cleanup_(output_deinit)
@@ -195,7 +202,6 @@ void process_exec(const struct tool_run *run, char *const argv[]) __attribute__(
 
 /* ---- ring-directory.c: the sockets of keepers ---- */
 
-struct text;
 /* Adds the directory, and creates it with mode 0700 if necessary: -EPERM with @err if another user
  * could write to it. */
 int ring_make_directory(struct text *out, struct sbx_error *err);
@@ -212,3 +218,51 @@ struct ring_status {
 
 /* Reads the members of a STATUS or INSPECT answer; unknown ones are ignored. 0 or -EBADMSG. */
 int ring_status_parse(const char *bytes, size_t n_bytes, struct ring_status *ret);
+
+/*
+ * ---- ring-keeper.c: gives out the roles of one channel (see ring/named.h for the protocol) ----
+ *
+ * A generation is one channel from the server's TAKE until both sides have left.
+ */
+
+struct keeper_options {
+	const char *name;
+	size_t capacity; /* of one direction */
+	bool is_call;
+	bool keeps; /* a new generation when both sides have left; else is_over() */
+	const struct log *log;
+	struct ready *ready;
+	/* Both sides have left, and there will be no other generation. */
+	void (*on_over)(void *userdata);
+	void *userdata;
+};
+
+int keeper_new(const struct keeper_options *options, struct keeper **ret);
+struct keeper *keeper_free(struct keeper *keeper);
+CLEANUP_BY(struct keeper, keeper_free)
+#define _cleanup_keeper_ _cleanup_(keeper_free_ptr)
+
+struct clients *keeper_clients(const struct keeper *keeper);
+
+/*
+ * ---- ring-dump.c: the records of one direction that the other side has not read ----
+ *
+ * Everything in the file was written by a process that is not trusted. A record is shown only if
+ * its header is valid; at the first one that is not, decoding ends with the reason, and the bytes
+ * from there on are shown as bytes.
+ */
+
+struct dump {
+	int fd;
+	const char *from; /* "server" */
+	bool is_call;
+	uint64_t capacity;
+	uint64_t head, tail;
+	uint64_t nonce; /* mode call */
+	uint32_t record_max;
+	uint64_t n_bytes; /* at most */
+};
+
+void dump_add_text(struct text *out, const struct dump *dump);
+/* {"from":"server","records":[{"position":0,"bytes":5,"kind":"whole",...}],...} and a newline. */
+void dump_add_json(struct text *out, const struct dump *dump);

@@ -3,8 +3,8 @@
 /*
  * sbx-ring: messages between two processes that do not trust each other
  *
- * This file has the tables of verbs and options. The channel itself is lib/ring, behind
- * <sbx/ring.h>; a verb adds what a shell needs: stdin, stdout, commands, names.
+ * This file has the tables of verbs and options. The channel itself is lib/ring, used
+ * through <sbx/ring.h>; a verb adds what a shell needs: stdin, stdout, commands, names.
  */
 
 #include "ring.h"

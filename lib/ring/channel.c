@@ -372,7 +372,9 @@ static int send_parts(struct sbx_ring *ring, struct pieces pieces, unsigned flag
 	do {
 		r = send_part(ring, &pieces, kind, flags, patience);
 		if (r != 0) {
-			ring->must_abort = kind != SBX_RING_RECORD_BEGIN;
+			/* An abort that is still due stays due. */
+			if (kind != SBX_RING_RECORD_BEGIN)
+				ring->must_abort = true;
 			return r;
 		}
 		kind = 0;
@@ -540,21 +542,29 @@ static int take_part(struct sbx_ring *ring, const void *bytes, size_t n_bytes, u
 	return kind & SBX_RING_RECORD_END ? 0 : SBX_RING_EMPTY;
 }
 
+/* The record that take has found, or the next one. */
+static int next_record(struct sbx_ring *ring, struct record *ret)
+{
+	if (!ring->found.bytes)
+		return ring->transport->peek(ring, &ret->bytes, &ret->n_bytes, &ret->kind);
+	*ret = ring->found;
+	ring->found.bytes = NULL;
+	return 0;
+}
+
 /* Takes records until a message is complete or none is left. A channel has room for the first parts
  * of ABORTS_MAX messages; a side that adds more aborted ones meanwhile must not keep this call. */
 static int take_message(struct sbx_ring *ring)
 {
-	const void *bytes;
-	size_t n_bytes;
-	uint32_t kind;
+	struct record record;
 	unsigned n_aborted = 0;
 	int r;
 
 	do {
-		r = ring->transport->peek(ring, &bytes, &n_bytes, &kind);
+		r = next_record(ring, &record);
 		if (r != 0)
 			return r;
-		r = take_part(ring, bytes, n_bytes, kind);
+		r = take_part(ring, record.bytes, record.n_bytes, record.kind);
 	} while (r == SBX_RING_EMPTY && (ring->is_partial || ++n_aborted <= ABORTS_MAX));
 	return r;
 }
@@ -565,22 +575,19 @@ static inline int take_whole(struct sbx_ring *ring)
 	if (!ring->transport->take || ring->is_partial || ring->failure)
 		return TRANSPORT_NOT_DONE;
 	ring->received = ring->message;
-	return ring->transport->take(ring, ring->message, ring->n_allocated, &ring->message_size);
+	return ring->transport->take(ring);
 }
 
 /* An answer that comes within a microsecond or two is found without a wait. */
 static int take_quickly(struct sbx_ring *ring)
 {
-	for (unsigned i = 0; i < ring->n_quick_peeks; i++) {
-		int r = take_whole(ring);
+	int r = SBX_RING_EMPTY;
 
-		if (r == 0)
-			return 0;
-		if (r != SBX_RING_EMPTY)
-			break;
+	for (unsigned i = 0; i < ring->n_quick_peeks && r == SBX_RING_EMPTY; i++) {
 		shared_pause();
+		r = take_whole(ring);
 	}
-	return take_message(ring);
+	return r == 0 ? 0 : take_message(ring);
 }
 
 static int take_patiently(struct sbx_ring *ring, uint64_t timeout_usec)
@@ -606,10 +613,12 @@ static int take_patiently(struct sbx_ring *ring, uint64_t timeout_usec)
 static __attribute__((__noinline__)) int receive_slowly(struct sbx_ring *ring,
 							uint64_t timeout_usec)
 {
-	int r = ring->failure;
+	int r = ring->failure ? ring->failure : SBX_RING_EMPTY;
 
-	if (r == 0)
-		r = timeout_usec == 0 ? take_message(ring) : take_patiently(ring, timeout_usec);
+	if (r == SBX_RING_EMPTY && (ring->found.bytes || timeout_usec == 0))
+		r = take_message(ring);
+	if (r == SBX_RING_EMPTY && timeout_usec != 0)
+		r = take_patiently(ring, timeout_usec);
 	if (r != 0)
 		ring->statistics.receive_failures += r != SBX_RING_CLOSED;
 	return r;

@@ -18,6 +18,13 @@
 
 #include <sbx/ring.h>
 
+/* A record in memory of the transport. */
+struct record {
+	const void *bytes;
+	size_t n_bytes;
+	uint32_t kind; /* SBX_RING_RECORD_* */
+};
+
 #define TRANSPORT_NOT_DONE 1
 #define RING_RECORD_WHOLE (SBX_RING_RECORD_BEGIN | SBX_RING_RECORD_END)
 
@@ -45,11 +52,12 @@ struct transport {
 	void (*release)(struct sbx_ring *ring);
 	/*
 	 * The same for the usual message, which is one record, in one call; both may be NULL. 0;
-	 * take: SBX_RING_EMPTY, with no word about an end; put: negative errno of commit; or
-	 * TRANSPORT_NOT_DONE: only the functions above can do it, or say why not.
+	 * TRANSPORT_NOT_DONE: only the functions above can do it, or say why not. put: negative
+	 * errno of commit. take: ring->message gets the record, if it has room; else the record is
+	 * in ring->found, as from peek. SBX_RING_EMPTY, with no word about an end.
 	 */
 	int (*put)(struct sbx_ring *ring, const void *bytes, size_t n_bytes, unsigned flags);
-	int (*take)(struct sbx_ring *ring, void *to, size_t n_room, size_t *ret_n_bytes);
+	int (*take)(struct sbx_ring *ring);
 	/* As in <sbx/ring.h>. wait() has flushed before it sleeps. */
 	int (*wait)(struct sbx_ring *ring, unsigned events, uint64_t timeout_usec);
 	int (*arm)(struct sbx_ring *ring, unsigned events);
@@ -84,8 +92,9 @@ struct sbx_ring {
 	bool is_lent;		 /* the latter, which is to be released */
 	uint8_t *message;
 	size_t message_size, n_allocated;
-	bool is_partial; /* parts have arrived */
-	bool must_abort; /* parts were sent of a message that found no room */
+	struct record found; /* by take, not released; bytes is NULL: none */
+	bool is_partial;     /* parts have arrived */
+	bool must_abort;     /* parts were sent of a message that found no room */
 
 	bool has_reserved, has_peeked;
 	size_t n_reserved, n_peeked;

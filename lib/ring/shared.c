@@ -27,6 +27,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -162,13 +163,21 @@ static void wake_by_futex(struct shared *shared)
 	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-static void wake_other(struct shared *shared, uint32_t sleeping)
+/* A write to an eventfd whose counter is full waits if the server has cleared O_NONBLOCK. */
+static void wake_by_eventfd(struct shared *shared)
 {
 	static const uint64_t one = 1;
+	struct pollfd polled = { .fd = shared->eventfd, .events = POLLOUT };
 
+	if (poll(&polled, 1, 0) == 1 && (polled.revents & POLLOUT))
+		(void)!write(shared->eventfd, &one, sizeof(one));
+}
+
+static void wake_other(struct shared *shared, uint32_t sleeping)
+{
 	shared->ring.statistics.wakes++;
 	if (shared->ring.role == SBX_RING_CLIENT)
-		(void)!write(shared->eventfd, &one, sizeof(one));
+		wake_by_eventfd(shared);
 	else if (sleeping & SBX_RING_SLEEPING_SOCKET)
 		wake_by_socket(shared);
 	else
@@ -362,7 +371,7 @@ static void shared_release(struct sbx_ring *ring)
 	wake_if_asleep(shared, SBX_RING_SLEEPING_ROOM);
 }
 
-static int shared_take(struct sbx_ring *ring, void *to, size_t n_room, size_t *ret_n_bytes)
+static int shared_take(struct sbx_ring *ring)
 {
 	struct shared *shared = shared_of(ring);
 	const void *at;
@@ -370,16 +379,18 @@ static int shared_take(struct sbx_ring *ring, void *to, size_t n_room, size_t *r
 	uint32_t kind;
 	int r = peek_record(shared, &at, &n_bytes, &kind);
 
-	if (__builtin_expect(r == FLOW_NOTHING, 0))
-		return SBX_RING_EMPTY;
-	if (__builtin_expect(r != 0 || kind != RING_RECORD_WHOLE || n_bytes > n_room, 0))
-		return TRANSPORT_NOT_DONE;
+	if (__builtin_expect(r != 0, 0))
+		return r == FLOW_NOTHING ? SBX_RING_EMPTY : TRANSPORT_NOT_DONE;
 	/* The answer goes into the next cell: its line may come while the request is handled. */
 	if (shared->region.is_call)
 		shared_expect_write(flow_own_data(&shared->producer, shared->producer.tail));
-	shared_copy(to, at, n_bytes);
+	if (__builtin_expect(kind != RING_RECORD_WHOLE || n_bytes > ring->n_allocated, 0)) {
+		ring->found = (struct record){ at, n_bytes, kind };
+		return TRANSPORT_NOT_DONE;
+	}
+	shared_copy(ring->message, at, n_bytes);
 	shared_release(ring);
-	*ret_n_bytes = n_bytes;
+	ring->message_size = n_bytes;
 	return 0;
 }
 
@@ -748,6 +759,15 @@ static int fail_to_hear(struct sbx_error *err, int code)
 	return code;
 }
 
+/* Neither a pipe, which can raise SIGPIPE, nor a file of a file system in user space: only files
+ * without an inode of their own have no type, and of those only an eventfd takes 8 bytes. */
+static bool is_eventfd(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == 0;
+}
+
 static int receive_hello(struct shared *shared, struct region_files *ret_files)
 {
 	struct pollfd polled = { .fd = shared->socket, .events = POLLIN };
@@ -768,7 +788,7 @@ static int receive_hello(struct shared *shared, struct region_files *ret_files)
 	if (n <= 0)
 		return n < 0 ? (int)n : -ECONNRESET;
 	if (n != sizeof(hello) || n_fds != N_ELEMENTS(fds) || hello[0] != SBX_RING_MAGIC ||
-	    hello[1] != SBX_RING_VERSION) {
+	    hello[1] != SBX_RING_VERSION || !is_eventfd(fds[2])) {
 		fd_close_many(fds, n_fds);
 		return -EBADMSG;
 	}

@@ -69,6 +69,7 @@ def check_page(tool, options, verbs):
                 if not any(re.search(rf"(^|\s){re.escape(verb)}(\s|$)", mark) for mark in bold(source))])
     known = {name for _, name, _ in options}
     own = re.sub(r"^\t.*$", "", text, flags=re.M)  # examples may call other programs
+    own = re.sub(rf"\bsbx-(?!{tool.removeprefix('sbx-')}\b)\w+ .*$", "", own, flags=re.M)  # and other tools
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", parts and words(parts.get("OPTIONS", "")) + own))
     tap.none(f"{page} names no option that does not exist",
              [f"{page}: {name} is in no table of {tool}" for name in named - known])

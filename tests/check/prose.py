@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Words that no file of the project contains, the wording of its sentences, and the length of its functions."""
+"""Words that no file of the project (or those given as arguments) contains, the wording of its sentences, and the length
+of its functions.
+"""
 import ast
 import pathlib
 import re
+import sys
 
 import tap
 
@@ -179,7 +182,8 @@ def functions(name):
 
 
 def main():
-    everything = [name for name in tap.files() if not MATERIAL.match(str(name))
+    named = [pathlib.PurePath(name) for name in sys.argv[1:]]
+    everything = [name for name in named or tap.files() if not MATERIAL.match(str(name))
                   and (tap.SOURCE / name).is_file()]
     code = [name for name in everything if name.suffix in {".c", ".h"} and name.parts[0] in {"lib", "tools", "bpf"}]
     tap.ok("there are files to look at", bool(code))

@@ -53,8 +53,9 @@ class Tree:
         path.write_text(text[:at] + block["text"] + text[at:])
 
     def configure(self):
-        # Without optimisation and -Werror: the build is only inspected.
-        tap.must("meson", "setup", self.build, self.top, "--prefix=/usr", "-Dbuildtype=debug", "-Dwerror=false")
+        # Without optimisation, debug information and -Werror: the build is only inspected.
+        tap.must("meson", "setup", self.build, self.top, "--prefix=/usr", "-Doptimization=0", "-Ddebug=false",
+                 "-Dwerror=false")
         targets = json.loads((self.build / "meson-info/intro-targets.json").read_text())
         self.targets = [pathlib.Path(target["filename"][0]).relative_to(self.build) for target in targets
                         if target["build_by_default"] and "/tests/" not in target["defined_in"]]
@@ -128,7 +129,7 @@ MISTAKES = [
      "tests/check/architecture.tsv", lambda text: text.replace("tool\tsbx-hello", "# tool\tsbx-hello")),
     ("a tool whose row has a folder that it does not link", "links", "links the folders of its row", "tests/check/architecture.tsv",
      lambda text: text.replace("sbx-hello\tbase", "sbx-hello\tbase,ring")),
-    ("a header that needs another one first", "headers", "size_t", "lib/base/units.h", with_line("size_t units_stray(void);")),
+    ("a header that needs another one first", "headers lib/base/units.h", "size_t", "lib/base/units.h", with_line("size_t units_stray(void);")),
     ("a public header that is no C++", "abi", "as C++17", "lib/include/sbx/error.h",
      with_line("struct sbx_stray { int class; };", before="#ifdef __cplusplus")),
     ("a public struct that has grown", "abi", "the layout has changed", "lib/include/sbx/error.h",
@@ -140,16 +141,16 @@ MISTAKES = [
      lambda _: "/* SPDX-License-Identifier: MIT */\n"),
     ("a file that clang-format would change", f"format {TOOL}", f"clang-format -i {TOOL}", TOOL,
      with_line("static int  stray( void );")),
-    ("a library that prints", "prose", "a library that prints", "lib/base/text.c",
+    ("a library that prints", "prose lib/base/text.c", "a library that prints", "lib/base/text.c",
      with_line('static void stray(void) { puts("stray"); }')),
-    ("a note to oneself", "prose", "a note to oneself", TOOL, with_line("/* TO" + "DO: greet louder */")),
-    ("a message without an actor", "prose", "begins without its noun: who asks twice", "lib/base/text.c",
+    ("a note to oneself", f"prose {TOOL}", "a note to oneself", TOOL, with_line("/* TO" + "DO: greet louder */")),
+    ("a message without an actor", "prose lib/base/text.c", "begins without its noun: who asks twice", "lib/base/text.c",
      with_line('static const char *const stray = "who asks twice is "\n\t"refused";')),
-    ("a comment without an actor", "prose", "begins without its noun: Whoever calls it", "lib/base/text.c",
+    ("a comment without an actor", "prose lib/base/text.c", "begins without its noun: Whoever calls it", "lib/base/text.c",
      with_line("/* Whoever calls it\n * frees it. */")),
-    ("a page with another word for a directory", "prose", "'directory' is the word: Keep it in a folder.", PAGE,
+    ("a page with another word for a directory", f"prose {PAGE}", "'directory' is the word: Keep it in a folder.", PAGE,
      with_page_line("Keep it in a folder.")),
-    ("a function of 61 lines", "prose", "stray has 61 lines", TOOL,
+    ("a function of 61 lines", f"prose {TOOL}", "stray has 61 lines", TOOL,
      with_line("static void stray(void)\n{\n" + "\t;\n" * 59 + "}")),
     ("a policy's key that its page does not name", "keys", "hostname: the program has it", "man/sbx-policy.5.scd",
      lambda text: text.replace("*hostname* (", "*hostnames* (")),

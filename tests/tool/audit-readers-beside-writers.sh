@@ -26,6 +26,8 @@ reads() { # VERB...: again and again, until all is written
 	done
 }
 
+n_written=30
+[ "${TEST_SLOW:-}" = 1 ] && n_written=300
 setup
 append 1 3
 for _ in 1 2 3; do many_readers; done
@@ -35,12 +37,12 @@ for verb in tail query export 'consistency 1 2'; do
 	# shellcheck disable=SC2086 # a verb and its operands
 	reads $verb &
 done
-for ((i = 0; i < 60; i++)); do
+for ((i = 0; i < n_written; i++)); do
 	succeeds append "$i" "$i"
 done
 : >"$work/written"
 wait
 check readers_and_writers_do_not_hinder_each_other no_failures
 run sbx-audit stats -l "$log"
-check every_record_is_there out_has 'policy_decision       63'
+check every_record_is_there grep -qw "policy_decision  *$((n_written + 3))" "$work/out"
 finish

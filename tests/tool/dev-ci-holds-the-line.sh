@@ -10,7 +10,8 @@ cat >"$work/dev" <<-'END'
 	count() { echo '{"passed": 2, "failed": 0, "skipped": 1}' >"$1/counts.json"; }
 	[ "$CI" = true ] || exit 9
 	case "$* $BROKEN" in
-	'vm vm') exit 2 ;;
+	'vm vm' | 'vm --prepare disks') exit 2 ;;
+	'vm --prepare '*) ;;
 	'lint lint' | 'build --sanitize build') exit 1 ;;
 	'test test') echo 'failed: unit/clock: is_late' && exit 1 ;;
 	'lint endless') read -r _ <"$PIPE" ;;
@@ -34,9 +35,11 @@ ci lint
 check a_step_that_counts_nothing_fails_it has_status 1
 check a_step_that_counts_nothing_is_counted test "$last" = '6 passed, 1 failed, 3 skipped'
 
-ci build
-check a_failed_build_beside_the_others_fails_it has_status 1
-check a_failed_build_beside_the_others_is_named out_has 'failed: build'
+for step in build disks; do
+	ci "$step"
+	check "a_failure_of_${step}_beside_the_others_fails_it" has_status 1
+	check "a_failure_of_${step}_beside_the_others_is_named" out_has "failed: $step"
+done
 
 ci test
 check failures_are_repeated_at_the_end test "$(grep -c 'failed: unit/clock: is_late' <<<"$out")" -eq 2

@@ -54,10 +54,10 @@ check the_death_is_recorded recorded ring_closed '"channel":"four"' '"role":"cli
 check after_both_are_gone_so_is_the_keeper ended four
 
 create five --keep
-mkfifo more
-sbx-ring send five <more >/dev/null 2>error &
+mkfifo texts
+sbx-ring send five <texts >/dev/null 2>error &
 server=$!
-exec 5>more
+exec 5>texts
 sbx-ring recv five >got &
 client=$!
 keeper wait five open

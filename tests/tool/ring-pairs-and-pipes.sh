@@ -31,6 +31,11 @@ kill "$pair"
 wait "$pair"
 check sigterm_is_passed_on test $? = 9
 
+# The example of the page, where the tools are not installed.
+run sbx-ring pair --with 'sbx-ring recv --create >events' -- \
+	sbx-spawn -q --ring-fd 3 --read "$SBX_BUILD/tools" -- sh -c "echo started | '$SBX_BUILD/tools/sbx-ring' send"
+check a_command_in_a_sandbox_sends_to_one_outside test "$status:$(cat events)" = 0:started
+
 head -c 20000000 /dev/urandom >in
 check a_pipe_is_exact eval 'cat in | sbx-ring pipe -- cmp - in'
 check it_is_through_a_small_channel eval 'cat in | sbx-ring pipe --size 128KiB -- cmp - in'

@@ -17,7 +17,7 @@ sockets() { python3 "$programs/sockets.py"; }
 sqlite_wal() { python3 "$programs/sqlite_wal.py"; }
 
 c_build() {
-	for i in $(seq 40); do
+	for i in $(seq 12); do
 		echo "int f$i(int n); int f$i(int n) { return n * $i; }" >"f$i.c"
 		echo "int f$i(int n);" >>all.h
 		echo "total += f$i(2);" >>calls.h
@@ -34,7 +34,7 @@ cmake_build() {
 	c_build >/dev/null
 	printf '%s\n' 'cmake_minimum_required(VERSION 3.13)' 'project(made_here C)' 'file(GLOB SOURCES *.c)' 'enable_testing()' \
 		'add_executable(made ${SOURCES})' 'add_test(NAME right COMMAND made)' 'add_test(NAME wrong COMMAND made)' \
-		'set_tests_properties(right wrong PROPERTIES PASS_REGULAR_EXPRESSION 1640)' \
+		'set_tests_properties(right wrong PROPERTIES PASS_REGULAR_EXPRESSION 156)' \
 		'set_tests_properties(wrong PROPERTIES WILL_FAIL TRUE)' >CMakeLists.txt
 	cmake -S . -B made >log
 	cmake --build made -j 4 >>log
