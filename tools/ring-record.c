@@ -9,6 +9,8 @@
 
 #include "ring.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -48,7 +50,12 @@ int ring_record_open(const struct ring_values *values, struct recorder *ret, str
 {
 	if (values->audit_fd < 0)
 		return recorder_open_spool(ret, environ, err);
-	recorder_use_fd(ret, values->audit_fd);
+	/* A copy: it may be stderr, which is still needed after the last record. */
+	int fd = fcntl(values->audit_fd, F_DUPFD_CLOEXEC, 3);
+
+	if (fd < 0)
+		return sbx_error_what(err, -errno, "cannot use --audit-fd=%d", values->audit_fd);
+	recorder_use_fd(ret, fd);
 	return 0;
 }
 

@@ -110,6 +110,10 @@ int ring_verb_send(void *context, int n_operands, char *operands[], struct sbx_e
 	r = side_open(&sending.side, n_operands > 0 ? operands[0] : NULL, err);
 	if (r != 0)
 		return r;
+	/* What finds no room is lost or refused; nothing is, before there is a reader at all. */
+	r = sbx_ring_wait(sending.side.ring, SBX_RING_WRITABLE, sending.side.timeout_usec);
+	if (r != 0)
+		return fail_at(&sending, r == SBX_RING_EMPTY ? SBX_RING_FULL : r, err);
 	tool_begin_progress(run, &sending.progress, "sending");
 	r = send_all(&sending, err);
 	return r != 0 ? r : finish(&sending, err);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -30,6 +31,7 @@
 #define OPEN_USEC UINT64_C(3155760000000000)
 #define STATUS_USEC UINT64_C(5000000)
 #define FIRST_FD 3
+#define RECONNECT_PAUSE_NSEC 50000000
 
 int ring_refuse(struct sbx_error *err, const char *what, const char *why, const char *fix)
 {
@@ -267,6 +269,16 @@ static int open_recorder(struct side *side, struct sbx_error *err)
 	return r;
 }
 
+/* With port 0 the client has no other way to learn it. */
+static void tell_chosen_port(const struct side *side)
+{
+	const char *endpoint = sbx_ring_endpoint(side->ring);
+
+	if (side->config.transport == SBX_RING_TCP && side->role == SBX_RING_SERVER &&
+	    side->run->verbosity >= 0 && strcmp(endpoint, side->config.endpoint) != 0)
+		log_write(&side->run->log, LOG_LEVEL_NOTICE, NULL, "the endpoint is %s", endpoint);
+}
+
 static int open_ring(struct side *side, const struct sbx_ring_config *config, int socket,
 		     struct sbx_error *err)
 {
@@ -286,6 +298,8 @@ static int open_ring(struct side *side, const struct sbx_ring_config *config, in
 			      r == -ETIMEDOUT || r == -ECONNRESET
 				      ? "start the other side, or allow more time (--timeout)"
 				      : "see 'man sbx-ring' for what a channel needs");
+	if (r == 0)
+		tell_chosen_port(side);
 	return r < 0 ? status_of(r) : 0;
 }
 
@@ -433,13 +447,14 @@ static bool is_passing(int r)
 
 int side_reconnect(struct side *side, struct sbx_error *err)
 {
+	static const struct timespec pause = { .tv_nsec = RECONNECT_PAUSE_NSEC };
 	int r = side_close(side, 0, err);
 
 	if (r < 0)
 		return r;
-	do
-		r = sbx_ring_open(&side->config, side->role, -EBADF, &side->ring, err);
-	while (is_passing(r) && side->values->timeout_usec == 0);
+	while (is_passing(r = sbx_ring_open(&side->config, side->role, -EBADF, &side->ring, err)) &&
+	       side->values->timeout_usec == 0)
+		(void)nanosleep(&pause, NULL);
 	/* The keeper, or the directory of the socket, is gone for good. */
 	if (r == -ENOENT || r == -EBUSY || is_passing(r)) {
 		if (err)

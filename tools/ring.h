@@ -165,7 +165,7 @@ struct input {
 void input_deinit(struct input *input);
 /* Is a whole record in the buffer? */
 bool input_is_ready(struct input *input);
-#define INPUT_END 1
+#define INPUT_END 1000 /* no exit status, which a verb may have in the same variable */
 /* 0 with the next record, valid until the next call; INPUT_END; -EMSGSIZE (longer than a message),
  * -EBADMSG (the end is inside of a record), or another errno. */
 int input_next(struct input *input, const void **ret, size_t *ret_n_bytes);
@@ -179,6 +179,7 @@ struct output {
 	enum framing framing;
 	char *bytes;
 	size_t n_bytes;
+	bool is_terminal; /* set with the first message */
 };
 
 #define _cleanup_output_ _cleanup_(output_deinit)

@@ -372,7 +372,9 @@ static int send_parts(struct sbx_ring *ring, struct pieces pieces, unsigned flag
 	do {
 		r = send_part(ring, &pieces, kind, flags, patience);
 		if (r != 0) {
-			ring->must_abort = kind != SBX_RING_RECORD_BEGIN;
+			/* An abort that is still due stays due. */
+			if (kind != SBX_RING_RECORD_BEGIN)
+				ring->must_abort = true;
 			return r;
 		}
 		kind = 0;

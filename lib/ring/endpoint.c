@@ -26,6 +26,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sbx/ring.h>
@@ -33,11 +34,13 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "ring/deadline.h"
 #include "ring/loopback.h"
 
 #define TCP_DEFAULT "localhost:0"
 #define PORT_MAX 65535
 #define ACCEPTS_MAX 16 /* in one call: clients of other users cannot keep the server busy in it */
+#define CONNECT_PAUSE_NSEC 20000000
 #define CONNECT_SEC_MAX 3600
 
 struct address {
@@ -484,6 +487,24 @@ static int connect_within(int fd, const struct address *address, uint64_t timeou
 	return is_to_itself(fd, address) ? -ECONNREFUSED : 0;
 }
 
+/* Until the time-out: the server may be starting, or come back. */
+static int connect_to_server(const struct sbx_ring_config *config, const struct address *address)
+{
+	static const struct timespec pause = { .tv_nsec = CONNECT_PAUSE_NSEC };
+	uint64_t deadline = deadline_after(config->timeout_usec);
+
+	for (;;) {
+		_cleanup_close_ int fd = make_socket(config, address, 0);
+		int r = fd < 0 ? fd : connect_within(fd, address, deadline_left(deadline));
+
+		if (r == 0)
+			return take_fd(&fd);
+		if ((r != -ENOENT && r != -ECONNREFUSED) || deadline_left(deadline) == 0)
+			return r;
+		(void)nanosleep(&pause, NULL);
+	}
+}
+
 int endpoint_connect(const struct sbx_ring_config *config, struct sbx_error *err)
 {
 	_cleanup_close_ int fd = -EBADF;
@@ -495,8 +516,8 @@ int endpoint_connect(const struct sbx_ring_config *config, struct sbx_error *err
 	if (is_tcp(config) && port_of(&address) == 0)
 		return refuse(-EINVAL, text_of(config), "the server's port is not known",
 			      "set ipc_endpoint to the endpoint that the server tells", err);
-	fd = make_socket(config, &address, 0);
-	r = fd < 0 ? fd : connect_within(fd, &address, config->timeout_usec);
+	fd = connect_to_server(config, &address);
+	r = fd < 0 ? fd : 0;
 	if (r == 0 && is_tcp(config))
 		r = set_option(fd, IPPROTO_TCP, TCP_NODELAY);
 	if (r < 0)

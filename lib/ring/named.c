@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -80,6 +81,8 @@ int named_add_directory(struct text *out, char *const *environment)
 
 /* ---- the connection ---- */
 
+#define CONNECT_SEC 5
+
 static int fail_to_connect(struct sbx_error *err, int code, const char *name)
 {
 	if (code != -ENOENT && code != -ECONNREFUSED)
@@ -118,6 +121,7 @@ static bool is_ours(int socket)
 
 int named_connect(const char *name, struct sbx_error *err)
 {
+	static const struct timeval timeout = { .tv_sec = CONNECT_SEC };
 	_cleanup_close_ int fd = -EBADF;
 	struct sockaddr_un address;
 	int r = named_check(name, err);
@@ -128,7 +132,9 @@ int named_connect(const char *name, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+	/* connect() waits while the keeper's queue is full. */
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0 ||
+	    connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return fail_to_connect(err, -errno, name);
 	if (!is_ours(fd))
 		return fail(

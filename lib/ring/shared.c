@@ -27,6 +27,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -162,13 +163,21 @@ static void wake_by_futex(struct shared *shared)
 	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-static void wake_other(struct shared *shared, uint32_t sleeping)
+/* A write to an eventfd whose counter is full waits if the server has cleared O_NONBLOCK. */
+static void wake_by_eventfd(struct shared *shared)
 {
 	static const uint64_t one = 1;
+	struct pollfd polled = { .fd = shared->eventfd, .events = POLLOUT };
 
+	if (poll(&polled, 1, 0) == 1 && (polled.revents & POLLOUT))
+		(void)!write(shared->eventfd, &one, sizeof(one));
+}
+
+static void wake_other(struct shared *shared, uint32_t sleeping)
+{
 	shared->ring.statistics.wakes++;
 	if (shared->ring.role == SBX_RING_CLIENT)
-		(void)!write(shared->eventfd, &one, sizeof(one));
+		wake_by_eventfd(shared);
 	else if (sleeping & SBX_RING_SLEEPING_SOCKET)
 		wake_by_socket(shared);
 	else
@@ -750,6 +759,15 @@ static int fail_to_hear(struct sbx_error *err, int code)
 	return code;
 }
 
+/* Neither a pipe, which can raise SIGPIPE, nor a file of a file system in user space: only files
+ * without an inode of their own have no type, and of those only an eventfd takes 8 bytes. */
+static bool is_eventfd(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == 0;
+}
+
 static int receive_hello(struct shared *shared, struct region_files *ret_files)
 {
 	struct pollfd polled = { .fd = shared->socket, .events = POLLIN };
@@ -770,7 +788,7 @@ static int receive_hello(struct shared *shared, struct region_files *ret_files)
 	if (n <= 0)
 		return n < 0 ? (int)n : -ECONNRESET;
 	if (n != sizeof(hello) || n_fds != N_ELEMENTS(fds) || hello[0] != SBX_RING_MAGIC ||
-	    hello[1] != SBX_RING_VERSION) {
+	    hello[1] != SBX_RING_VERSION || !is_eventfd(fds[2])) {
 		fd_close_many(fds, n_fds);
 		return -EBADMSG;
 	}

@@ -298,6 +298,14 @@ static int add_word(struct socket_ring *s, uint32_t word)
 	return 0;
 }
 
+/* Over TCP each side says that it knows the user of the other one before it gets messages: the
+ * kernel tells the user only while the other side has its socket open. */
+static int begin_welcome(struct socket_ring *s)
+{
+	s->awaits_welcome = true;
+	return add_word(s, WELCOME);
+}
+
 static int accept_client(struct socket_ring *s)
 {
 	bool is_tcp = s->endpoint.is_tcp;
@@ -310,14 +318,20 @@ static int accept_client(struct socket_ring *s)
 	endpoint_deinit(&s->endpoint);
 	r = adopt(s, fd);
 	if (r == 0 && is_tcp)
-		r = add_word(s, WELCOME);
+		r = begin_welcome(s);
 	/* Without its place in the epoll, or without the welcome, the channel would hang. */
 	s->ring.failure = r;
-	return r;
+	return r < 0 || !is_tcp ? r : NOT_CONNECTED;
 }
+
+static int push(struct socket_ring *s);
 
 static int read_welcome(struct socket_ring *s)
 {
+	int sent = push(s);
+
+	if (sent < 0)
+		return sent;
 	while (queue_len(&s->in) < HEADER_SIZE) {
 		int r = s->is_at_end ? -ECONNRESET : pull(s);
 
@@ -705,8 +719,9 @@ static int open_endpoint(struct socket_ring *s, struct sbx_error *err)
 	if (s->ring.role == SBX_RING_SERVER)
 		return endpoint_listen(config, &s->endpoint, &s->ring.endpoint, err);
 	s->socket = endpoint_connect(config, err);
-	s->awaits_welcome = config->transport == SBX_RING_TCP;
-	return s->socket < 0 ? s->socket : 0;
+	if (s->socket < 0)
+		return s->socket;
+	return config->transport == SBX_RING_TCP ? begin_welcome(s) : 0;
 }
 
 static int make_pollable(struct socket_ring *s)
