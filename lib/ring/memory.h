@@ -82,18 +82,18 @@ static inline void shared_fence(void)
 /* memcpy(), inline for the sizes of most messages. */
 static inline void shared_copy_in(uint8_t *to, const uint8_t *from, size_t n_bytes)
 {
-	if (n_bytes > 64)
-		memcpy(to, from, n_bytes);
-	else if (n_bytes >= 32)
+	if (n_bytes > 64 || n_bytes < 4) {
+		if (n_bytes > 0)
+			memcpy(to, from, n_bytes);
+	} else if (n_bytes >= 32) {
 		SHARED_COPY_ENDS(to, from, n_bytes, 32);
-	else if (n_bytes >= 16)
+	} else if (n_bytes >= 16) {
 		SHARED_COPY_ENDS(to, from, n_bytes, 16);
-	else if (n_bytes >= 8)
+	} else if (n_bytes >= 8) {
 		SHARED_COPY_ENDS(to, from, n_bytes, 8);
-	else if (n_bytes >= 4)
+	} else {
 		SHARED_COPY_ENDS(to, from, n_bytes, 4);
-	else if (n_bytes > 0)
-		memcpy(to, from, n_bytes);
+	}
 }
 
 /* A copy out of memory that may change meanwhile: the copy is what is parsed. */

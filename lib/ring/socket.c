@@ -14,9 +14,10 @@
  * On SOCK_SEQPACKET these bytes are cut into packets of at most PACKET_MAX. Where a packet ends has
  * no meaning, so there is nothing in it that the peer could get wrong.
  *
- * No call blocks: each passes MSG_DONTWAIT. O_NONBLOCK belongs to the file description, and another
- * process that shares it could clear the flag. What the kernel does not take stays in the output
- * buffer and goes with a later call; flush tells whether something is left.
+ * No call blocks, but the one in a wait for ever: each passes MSG_DONTWAIT. O_NONBLOCK belongs to
+ * the file description, and another process that shares it could clear the flag. What the kernel
+ * does not take stays in the output buffer and goes with a later call; flush tells whether
+ * something is left.
  */
 
 #include <errno.h>
@@ -171,16 +172,17 @@ static int make_input_room(struct socket_ring *s)
 }
 
 /* Returns a read's bytes, 0 at the end of the stream, or negative errno; -EAGAIN: nothing. */
-static ssize_t read_some(struct socket_ring *s)
+static ssize_t read_some(struct socket_ring *s, int flags)
 {
-	/* On a stream this flag means: throw the bytes away. */
-	int flags = MSG_DONTWAIT | (s->is_packet ? MSG_TRUNC : 0);
 	size_t room;
 	ssize_t n;
 	int r = make_input_room(s);
 
 	if (r < 0)
 		return r;
+	/* On a stream this flag means: throw the bytes away. */
+	if (s->is_packet)
+		flags |= MSG_TRUNC;
 	room = s->in.size - s->in.end;
 	n = recv(s->socket, s->in.bytes + s->in.end, room, flags);
 	/* A unix socket reports once, before packets that are still there, that the peer closed its
@@ -198,19 +200,24 @@ static ssize_t read_some(struct socket_ring *s)
 }
 
 /* Reads once. 1: there are new bytes, or the end; 0: nothing came; or negative errno. */
-static int pull(struct socket_ring *s)
+static int pull_with(struct socket_ring *s, int flags)
 {
 	bool was_exited = s->is_exited;
-	ssize_t n = read_some(s);
+	ssize_t n = read_some(s, flags);
 
 	s->is_dry = n == -EAGAIN;
 	if (n > 0 || n == -ENOMEM || n == -ENOBUFS || s->ring.failure)
 		return n > 0 ? 1 : (int)n;
 	/* The process may have sent its last bytes after our read and before its exit. */
 	if (n == -EAGAIN && !was_exited)
-		return has_exited(s) ? pull(s) : 0;
+		return has_exited(s) ? pull_with(s, MSG_DONTWAIT) : 0;
 	s->is_at_end = true;
 	return 1;
+}
+
+static int pull(struct socket_ring *s)
+{
+	return pull_with(s, MSG_DONTWAIT);
 }
 
 /* The first word: does it begin a message that is complete? 0, SBX_RING_EMPTY, SBX_RING_CLOSED or
@@ -571,6 +578,20 @@ static bool spin(struct socket_ring *s, unsigned events, uint64_t deadline)
 	return is_found;
 }
 
+/*
+ * A wait for ever, for nothing but bytes: recv() itself sleeps, which costs a system call less than
+ * poll() before it. Returns false where only poll() will do, as if another process has set
+ * O_NONBLOCK.
+ */
+static bool sleep_in_read(struct socket_ring *s, unsigned events, uint64_t deadline)
+{
+	if (deadline != SBX_RING_FOREVER || events != SBX_RING_READABLE || s->pidfd >= 0 ||
+	    s->socket < 0 || s->awaits_welcome || queue_len(&s->out) > 0)
+		return false;
+	s->ring.statistics.sleeps++;
+	return pull_with(s, 0) != 0;
+}
+
 static int socket_wait(struct sbx_ring *ring, unsigned events, uint64_t timeout_usec)
 {
 	struct socket_ring *s = of(ring);
@@ -584,7 +605,7 @@ static int socket_wait(struct sbx_ring *ring, unsigned events, uint64_t timeout_
 	deadline = deadline_after(timeout_usec);
 	if (spin(s, events, deadline))
 		return 0;
-	while (sleep_until(s, interest(s, events), deadline))
+	while (sleep_in_read(s, events, deadline) || sleep_until(s, interest(s, events), deadline))
 		if (is_possible(s, events))
 			return 0;
 	return SBX_RING_EMPTY;

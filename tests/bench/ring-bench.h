@@ -98,8 +98,10 @@ pair_fn ring_open_near;				 /* both sides opened */
 pair_fn ring_death_near, ring_death_far;	 /* the far process is killed */
 
 /* ring-validation.c, compiled twice: the flow with its checks and without. */
-pair_fn ring_checked_near, ring_checked_far;
-pair_fn ring_unchecked_near, ring_unchecked_far;
+pair_fn ring_checked_stream_near, ring_checked_stream_far;
+pair_fn ring_unchecked_stream_near, ring_unchecked_stream_far;
+pair_fn ring_checked_call_near, ring_checked_call_far;
+pair_fn ring_unchecked_call_near, ring_unchecked_call_far;
 
 /* ring-program.c: other programs. */
 pair_fn ring_pipe_near; /* a pipeline with "sbx-ring pipe" in its middle */

@@ -25,8 +25,6 @@
 #include "base/text.h"
 #include "ring-place.h"
 
-extern char **environ;
-
 #define PIECE_SIZE 65536
 
 /* ---- starting ---- */

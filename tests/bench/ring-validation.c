@@ -4,8 +4,8 @@
  * What checking the other side costs
  *
  * This file is compiled twice: with the checks of lib/ring/flow.h, and with -DRING_UNCHECKED, which
- * removes them. Both loops carry the same messages through the same inline functions, without the
- * rest of a channel, in whose time the checks could hide.
+ * removes them. Both carry the same messages through the same inline functions, without the rest of
+ * a channel, in whose time the checks could hide.
  */
 
 #include "ring-bench.h"
@@ -25,18 +25,23 @@
 #include "ring/stream.h"
 
 #ifdef RING_UNCHECKED
-#define validation_near ring_unchecked_near
-#define validation_far ring_unchecked_far
+#define validation_stream_near ring_unchecked_stream_near
+#define validation_stream_far ring_unchecked_stream_far
+#define validation_call_near ring_unchecked_call_near
+#define validation_call_far ring_unchecked_call_far
 #else
-#define validation_near ring_checked_near
-#define validation_far ring_checked_far
+#define validation_stream_near ring_checked_stream_near
+#define validation_stream_far ring_checked_stream_far
+#define validation_call_near ring_checked_call_near
+#define validation_call_far ring_checked_call_far
 #endif
 
 #define CAPACITY ((size_t)256 * 1024)
 #define FILE_SIZE (SBX_RING_DATA_OFFSET + CAPACITY)
 #define RECORD_MAX 65520
 #define MESSAGE_MAX 65536
-#define PUBLISH_BYTES 4096
+#define NUMBER_SIZE sizeof(uint32_t)
+#define PUBLISH_BYTES 16384
 #define WHOLE (SBX_RING_RECORD_BEGIN | SBX_RING_RECORD_END)
 
 /* ---- memory ---- */
@@ -53,93 +58,94 @@ static uint8_t *map_file(int fd)
 	return at;
 }
 
-/* The near process makes the file of its data; its heads are in the shared memory of the pair. */
-static int share_file(struct pair_run *run, enum pair_side side, uint8_t **ret)
+/* The files of both sides: each has the data that its side sends, and its head. */
+struct files {
+	uint8_t *near, *far;
+};
+
+static int make_files(struct pair_run *run, struct files *ret)
 {
-	_cleanup_close_ int fd = -EBADF;
+	_cleanup_close_ int near = memfd_create("near", MFD_CLOEXEC);
+	_cleanup_close_ int far = memfd_create("far", MFD_CLOEXEC);
 	char byte = 0;
-	size_t n_fds;
 	int r;
 
-	if (side == PAIR_FAR) {
-		r = (int)fd_receive(run->socket, &byte, 1, &fd, 1, &n_fds);
-		if (r < 0 || n_fds != 1)
-			return r < 0 ? r : -EPROTO;
-	} else {
-		fd = memfd_create("data", MFD_CLOEXEC);
-		if (fd < 0 || ftruncate(fd, (off_t)FILE_SIZE) < 0)
-			return -errno;
-		r = fd_send(run->socket, &byte, 1, &fd, 1);
-		if (r < 0)
-			return r;
-	}
-	*ret = map_file(fd);
-	return *ret ? 0 : -errno;
-}
-
-/* ---- the producer ---- */
-
-static inline int produce(struct flow_producer *producer, bool is_call, const uint8_t *message,
-			  size_t n_bytes)
-{
-	uint8_t *at;
-	int r;
-
-	while ((r = is_call ? cells_reserve(producer, n_bytes, &at)
-			    : stream_reserve(producer, n_bytes, &at)) == FLOW_NOTHING)
-		(void)stream_publish(producer);
+	if (near < 0 || far < 0 || ftruncate(near, (off_t)FILE_SIZE) < 0 ||
+	    ftruncate(far, (off_t)FILE_SIZE) < 0)
+		return -errno;
+	r = fd_send(run->socket, &byte, 1, (const int[]){ near, far }, 2);
 	if (r < 0)
 		return r;
-	memcpy(at, message, n_bytes);
-	if (is_call)
-		cells_commit(producer, n_bytes, WHOLE);
-	else
-		stream_commit(producer, n_bytes, WHOLE);
-	if (!is_call && producer->tail - producer->published >= PUBLISH_BYTES)
-		(void)stream_publish(producer);
-	return 0;
+	ret->near = map_file(near);
+	ret->far = map_file(far);
+	return ret->near && ret->far ? 0 : -errno;
 }
 
-int validation_near(struct pair_run *run, struct sbx_error *err)
+static int get_files(struct pair_run *run, struct files *ret)
 {
-	static uint8_t message[MESSAGE_MAX] __attribute__((__aligned__(PAIR_LINE_SIZE)));
-	const struct contender *contender = run->contender;
-	struct flow_producer producer = {
-		.other = run->shared,
+	int fds[2] = { -EBADF, -EBADF };
+	char byte = 0;
+	size_t n_fds;
+	int r = (int)fd_receive(run->socket, &byte, 1, fds, 2, &n_fds);
+
+	if (r < 0 || n_fds != 2)
+		return r < 0 ? r : -EPROTO;
+	ret->near = map_file(fds[0]);
+	ret->far = map_file(fds[1]);
+	fd_close_many(fds, 2);
+	return ret->near && ret->far ? 0 : -errno;
+}
+
+static struct flow_producer producer_of(uint8_t *own, const uint8_t *other)
+{
+	return (struct flow_producer){
+		.own = own,
+		.other = other,
 		.capacity = CAPACITY,
 		.record_max = RECORD_MAX,
 	};
-	bool is_call = contender->mode == SBX_RING_CALL;
-	struct pair_clock clock;
-	int r = share_file(run, PAIR_NEAR, &producer.own);
+}
 
+static struct flow_consumer consumer_of(uint8_t *own, const uint8_t *other)
+{
+	return (struct flow_consumer){
+		.own = own,
+		.other = other,
+		.capacity = CAPACITY,
+		.record_max = RECORD_MAX,
+	};
+}
+
+static int refuse(struct sbx_error *err, int r)
+{
+	return sbx_error_what(err, r, "cannot pass a message without a channel");
+}
+
+/* ---- mode stream: messages in one direction ---- */
+
+static inline int produce(struct flow_producer *producer, const uint8_t *message, size_t n_bytes)
+{
+	uint8_t *at = NULL;
+	int r;
+
+	while ((r = stream_reserve(producer, n_bytes, &at)) == FLOW_NOTHING)
+		stream_publish(producer);
 	if (r < 0)
-		return sbx_error_what(err, r, "cannot share a file");
-	pair_meet(run);
-	pair_clock_start(&clock, run);
-	for (uint64_t i = 0; i < run->n_operations; i++) {
-		memcpy(message, &i, sizeof(uint32_t));
-		r = produce(&producer, is_call, message, contender->n_bytes);
-		if (r < 0)
-			return sbx_error_what(err, -EPROTO, "cannot produce a message");
-		pair_clock_tick(&clock);
-	}
-	if (!is_call)
-		(void)stream_publish(&producer);
+		return r;
+	memcpy(at, message, n_bytes);
+	stream_commit(producer, n_bytes, WHOLE);
+	if (producer->tail - producer->published >= PUBLISH_BYTES)
+		stream_publish(producer);
 	return 0;
 }
 
-/* ---- the consumer ---- */
-
-static inline int consume(struct flow_consumer *consumer, bool is_call, uint8_t *message,
-			  uint32_t *ret_n_bytes)
+static inline int consume(struct flow_consumer *consumer, uint8_t *message, uint32_t *ret_n_bytes)
 {
-	const uint8_t *at;
-	uint32_t kind;
+	const uint8_t *at = NULL;
+	uint32_t kind = 0;
 	int r;
 
-	while ((r = is_call ? cells_peek(consumer, &at, ret_n_bytes, &kind)
-			    : stream_peek(consumer, &at, ret_n_bytes, &kind)) == FLOW_NOTHING)
+	while ((r = stream_peek(consumer, &at, ret_n_bytes, &kind)) == FLOW_NOTHING)
 		shared_pause();
 	if (r < 0)
 		return r;
@@ -148,35 +154,129 @@ static inline int consume(struct flow_consumer *consumer, bool is_call, uint8_t 
 	return 0;
 }
 
-int validation_far(struct pair_run *run, struct sbx_error *err)
+int validation_stream_near(struct pair_run *run, struct sbx_error *err)
 {
 	static uint8_t message[MESSAGE_MAX] __attribute__((__aligned__(PAIR_LINE_SIZE)));
-	const struct contender *contender = run->contender;
-	struct flow_consumer consumer = {
-		.own = run->shared,
-		.capacity = CAPACITY,
-		.record_max = RECORD_MAX,
-	};
-	bool is_call = contender->mode == SBX_RING_CALL;
-	uint64_t n_wrong = 0;
-	uint8_t *file = NULL;
-	int r = share_file(run, PAIR_FAR, &file);
+	struct pair_clock clock;
+	struct files files;
+	int r = make_files(run, &files);
 
 	if (r < 0)
-		return sbx_error_what(err, r, "cannot share a file");
-	consumer.other = file;
+		return refuse(err, r);
+
+	struct flow_producer producer = producer_of(files.near, files.far);
+
+	pair_meet(run);
+	pair_clock_start(&clock, run);
+	for (uint64_t i = 0; i < run->n_operations; i++) {
+		memcpy(message, &i, NUMBER_SIZE);
+		if (produce(&producer, message, run->contender->n_bytes) < 0)
+			return refuse(err, -EPROTO);
+		pair_clock_tick(&clock);
+	}
+	stream_publish(&producer);
+	return 0;
+}
+
+int validation_stream_far(struct pair_run *run, struct sbx_error *err)
+{
+	static uint8_t message[MESSAGE_MAX] __attribute__((__aligned__(PAIR_LINE_SIZE)));
+	uint64_t n_wrong = 0;
+	struct files files;
+	int r = get_files(run, &files);
+
+	if (r < 0)
+		return refuse(err, r);
+
+	struct flow_consumer consumer = consumer_of(files.far, files.near);
+
 	pair_meet(run);
 	for (uint64_t i = 0; i < run->n_operations; i++) {
 		uint32_t n_bytes = 0;
 
-		r = consume(&consumer, is_call, message, &n_bytes);
-		if (r < 0)
-			return sbx_error_what(err, -EPROTO, "cannot consume a message");
+		if (consume(&consumer, message, &n_bytes) < 0)
+			return refuse(err, -EPROTO);
 		bench_keep(message);
 		n_wrong +=
-			n_bytes != contender->n_bytes || memcmp(message, &i, sizeof(uint32_t)) != 0;
+			n_bytes != run->contender->n_bytes || memcmp(message, &i, NUMBER_SIZE) != 0;
 	}
-	if (n_wrong > 0)
-		return sbx_error_what(err, -EIO, "cannot consume what was produced");
+	return n_wrong == 0 ? 0 : refuse(err, -EIO);
+}
+
+/* ---- mode call: there and back ---- */
+
+static inline int tell(struct flow_producer *producer, const uint8_t *message, size_t n_bytes)
+{
+	uint8_t *at = NULL;
+	int r = cells_reserve(producer, n_bytes, &at);
+
+	if (r != 0)
+		return -EPROTO;
+	memcpy(at, message, n_bytes);
+	cells_commit(producer, n_bytes, WHOLE);
+	return 0;
+}
+
+static inline int hear(struct flow_consumer *consumer, uint8_t *message, uint32_t *ret_n_bytes)
+{
+	const uint8_t *at = NULL;
+	uint32_t kind = 0;
+	int r;
+
+	while ((r = cells_peek(consumer, &at, ret_n_bytes, &kind)) == FLOW_NOTHING)
+		shared_pause();
+	if (r < 0)
+		return r;
+	shared_copy(message, at, *ret_n_bytes);
+	(void)flow_release(consumer);
+	return 0;
+}
+
+int validation_call_near(struct pair_run *run, struct sbx_error *err)
+{
+	uint8_t message[MESSAGE_MAX] = { 0 };
+	struct pair_clock clock;
+	struct files files;
+	int r = make_files(run, &files);
+
+	if (r < 0)
+		return refuse(err, r);
+
+	struct flow_producer producer = producer_of(files.near, files.far);
+	struct flow_consumer consumer = consumer_of(files.near, files.far);
+
+	pair_meet(run);
+	pair_clock_start(&clock, run);
+	for (uint64_t i = 0; i < run->n_operations; i++) {
+		uint32_t n_bytes = 0;
+
+		memcpy(message, &i, NUMBER_SIZE);
+		if (tell(&producer, message, run->contender->n_bytes) < 0 ||
+		    hear(&consumer, message, &n_bytes) < 0 || memcmp(message, &i, NUMBER_SIZE) != 0)
+			return refuse(err, -EPROTO);
+		pair_clock_tick(&clock);
+	}
+	return 0;
+}
+
+int validation_call_far(struct pair_run *run, struct sbx_error *err)
+{
+	uint8_t message[MESSAGE_MAX];
+	struct files files;
+	int r = get_files(run, &files);
+
+	if (r < 0)
+		return refuse(err, r);
+
+	struct flow_producer producer = producer_of(files.far, files.near);
+	struct flow_consumer consumer = consumer_of(files.far, files.near);
+
+	pair_meet(run);
+	for (uint64_t i = 0; i < run->n_operations; i++) {
+		uint32_t n_bytes = 0;
+
+		if (hear(&consumer, message, &n_bytes) < 0 || tell(&producer, message, n_bytes) < 0)
+			return refuse(err, -EPROTO);
+	}
 	return 0;
 }
