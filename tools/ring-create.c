@@ -74,8 +74,8 @@ static int explain(const struct creating *creating, int r, struct sbx_error *err
 	if (r == -EADDRINUSE) {
 		(void)error_fill(err, r, "another process keeps a channel of this name", NULL,
 				 "cannot create the channel '%s'", creating->name);
-		sbx_error_fix(err, "choose another name, or end it: sbx-ring inspect %s",
-			      creating->name);
+		sbx_error_fix(err,
+			      "choose another name, or end the 'sbx-ring create' that keeps it");
 	} else if (r == -ENAMETOOLONG) {
 		sbx_error_fix(err, "choose a shorter name, or set XDG_RUNTIME_DIR to a shorter "
 				   "path");

@@ -260,7 +260,8 @@ void dump_add_text(struct text *out, const struct dump *dump)
 		add_hex(out, decoder.begin + decoder.at, decoder.bytes + decoder.at,
 			decoder.n_bytes - decoder.at);
 	} else if (n == 0) {
-		text_add(out, "  nothing\n");
+		text_add(out, decoder.n_bytes > 0 ? "  a record that is longer than --bytes\n"
+						  : "  nothing\n");
 	}
 }
 

@@ -8,6 +8,7 @@
 
 #include "ring.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/text.h"
 
 #define OUTPUT_BYTES 131072
 #define LENGTH_SIZE 4
@@ -49,17 +51,13 @@ static size_t print_length(size_t n_bytes, char ret[LENGTH_SIZE])
 	return LENGTH_SIZE;
 }
 
-int output_add(struct output *output, const void *bytes, size_t n_bytes)
+static int add_raw(struct output *output, const void *bytes, size_t n_bytes)
 {
 	const char end = output->framing == FRAMING_NUL ? '\0' : '\n';
 	bool has_length = output->framing == FRAMING_LENGTH;
 	char length[LENGTH_SIZE];
 	int r = 0;
 
-	if (!output->bytes)
-		output->bytes = malloc(OUTPUT_BYTES);
-	if (!output->bytes)
-		return -ENOMEM;
 	if (n_bytes + LENGTH_SIZE > OUTPUT_BYTES - output->n_bytes)
 		r = output_flush(output);
 	if (has_length)
@@ -74,6 +72,23 @@ int output_add(struct output *output, const void *bytes, size_t n_bytes)
 	if (r == 0 && !has_length)
 		put(output, &end, 1);
 	return r;
+}
+
+int output_add(struct output *output, const void *bytes, size_t n_bytes)
+{
+	_cleanup_text_ struct text visible = TEXT_INIT;
+
+	if (!output->bytes) {
+		output->is_terminal = isatty(output->fd);
+		output->bytes = malloc(OUTPUT_BYTES);
+	}
+	if (!output->bytes)
+		return -ENOMEM;
+	if (!output->is_terminal || output->framing != FRAMING_LINES)
+		return add_raw(output, bytes, n_bytes);
+	/* The other side could move the cursor, or type answers for the user. */
+	text_add_visible(&visible, bytes, n_bytes);
+	return text_status(&visible) < 0 ? -ENOMEM : add_raw(output, visible.data, visible.len);
 }
 
 int output_fail(struct side *side, int r, struct sbx_error *err)

@@ -269,6 +269,16 @@ static int open_recorder(struct side *side, struct sbx_error *err)
 	return r;
 }
 
+/* With port 0 the client has no other way to learn it. */
+static void tell_chosen_port(const struct side *side)
+{
+	const char *endpoint = sbx_ring_endpoint(side->ring);
+
+	if (side->config.transport == SBX_RING_TCP && side->role == SBX_RING_SERVER &&
+	    side->run->verbosity >= 0 && strcmp(endpoint, side->config.endpoint) != 0)
+		log_write(&side->run->log, LOG_LEVEL_NOTICE, NULL, "the endpoint is %s", endpoint);
+}
+
 static int open_ring(struct side *side, const struct sbx_ring_config *config, int socket,
 		     struct sbx_error *err)
 {
@@ -288,6 +298,8 @@ static int open_ring(struct side *side, const struct sbx_ring_config *config, in
 			      r == -ETIMEDOUT || r == -ECONNRESET
 				      ? "start the other side, or allow more time (--timeout)"
 				      : "see 'man sbx-ring' for what a channel needs");
+	if (r == 0)
+		tell_chosen_port(side);
 	return r < 0 ? status_of(r) : 0;
 }
 

@@ -179,6 +179,7 @@ struct output {
 	enum framing framing;
 	char *bytes;
 	size_t n_bytes;
+	bool is_terminal; /* set with the first message */
 };
 
 #define _cleanup_output_ _cleanup_(output_deinit)

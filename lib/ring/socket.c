@@ -7,9 +7,9 @@
  *
  *   message  u32 little-endian length, at most SBX_RING_MESSAGE_MAX; then so many bytes
  *   goodbye  u32 0xffffffff: the side has closed the channel. An end without it is a death
- *   welcome  u32 0xfffffffe: TCP only, the first word of the server. The server asks the kernel
- *            for the client's user when it accepts, and the kernel does not know it any more if the
- *            client has sent all and is gone; so the client waits for this word before it sends
+ *   welcome  u32 0xfffffffe: TCP only, the first word of each side. A side asks the kernel for the
+ *            user of the other one, which the kernel does not know any more if that side has sent
+ *            all and is gone; so a side waits for this word before it sends messages
  *
  * On SOCK_SEQPACKET these bytes are cut into packets of at most PACKET_MAX. Where a packet ends has
  * no meaning, so there is nothing in it that the peer could get wrong.

@@ -22,9 +22,8 @@ import tap
 RECIPE = "HACKING.md"
 BLOCK = re.compile(r'^(?P<fence>`{3,})\w* *(?P<how>file|append|insert)=(?P<path>\S+)(?: +after="(?P<after>[^"]*)")?\n'
                    r"(?P<text>.*?)^(?P=fence)$", re.M | re.S)
-STAND_ALONE = ["documents", "includes", "links", "headers", "symbols", "spdx", "format", "prose",
-               "dependencies", "install"]
 TOOL, PAGE, FRAME_PAGE = "tools/sbx-hello.c", "man/sbx-hello.1.scd", "man/sbx-frame-layout.7.scd"
+STAND_ALONE = ["documents", "includes", "links", "symbols", "spdx", f"format {TOOL}", "prose", "dependencies", "install"]
 
 
 class Tree:

@@ -50,6 +50,7 @@ call '' '-- sh -c "exit 7"'
 check its_status_is_that_of_serve has_status 7
 call '' '-- no-such-command'
 check a_command_that_is_not_there_is_told has_status 127
-run sbx-ring pair --with 'sbx-ring call --create --timeout 50ms <in; true' -- sh -c 'cat <&3 >/dev/null'
+run sbx-ring pair --with 'sbx-ring call --create --timeout 50ms <in; echo $? >ended' -- sh -c 'cat <&3 >/dev/null'
 check a_response_that_does_not_come_in_time_is_told err_has 'cannot get a response'
+check a_response_that_does_not_come_in_time_is_no test "$(cat ended)" = 1
 finish

@@ -5,7 +5,8 @@
 
 page=$SBX_SOURCE/man/sbx-ring.3.scd
 program() { # NAME: writes the block that begins with this comment
-	awk -v first="/* $1 */" '/^```/ { inside = 0 } $0 == first { inside = 1 } inside' "$page" >"$1"
+	awk -v first="/* $1 */" '/^```/ { inside = 0 } $0 == first { inside = 1 } inside' "$page" |
+		sed 's/\\\\/\\/g' >"$1" # scdoc shows \\\\ as one backslash
 }
 # libsbx.so may have been built with sanitizers, whose libraries the program must load first.
 build() { # NAME

@@ -174,6 +174,43 @@ static void a_message_longer_than_the_channel_needs_a_reader(void)
 	}
 }
 
+static void discard_all(struct sbx_ring *ring)
+{
+	const void *bytes;
+	size_t n_bytes;
+
+	while (sbx_ring_receive(ring, &bytes, &n_bytes, 0) == 0)
+		expect_eq(n_bytes, 0);
+}
+
+/* Each policy, on a channel that is full: the abort waits for room, and later failures keep it. */
+static void an_abort_without_room_is_not_forgotten(void)
+{
+	size_t n_bytes = 200000;
+	_cleanup_free_ uint8_t *bytes = calloc(1, n_bytes);
+
+	for (int policy = SBX_RING_WHEN_FULL_WAIT; policy <= SBX_RING_WHEN_FULL_DROP; policy++) {
+		for_each_mode(config)
+		{
+			struct sbx_ring_config own = *config;
+
+			own.when_full = policy;
+			struct ring_pair pair = ring_pair_open(&own);
+
+			/* Filled up, so that not even an empty record finds room. */
+			expect(sbx_ring_send(pair.server, bytes, n_bytes, 0, 0) > 0);
+			while (sbx_ring_send(pair.server, "", 0, 0, 0) == 0)
+				continue;
+			expect(sbx_ring_send(pair.server, "small", 5, 0, 0) > 0);
+			expect(sbx_ring_send(pair.server, "small", 5, 0, 0) > 0);
+			discard_all(pair.client);
+			expect_eq(sbx_ring_send(pair.server, "next", 4, 0, 0), 0);
+			expect_message(pair.client, "next", 4);
+			ring_pair_close(&pair);
+		}
+	}
+}
+
 static void requests_find_their_responses(void)
 {
 	for_each_mode(config)
@@ -207,6 +244,7 @@ static const struct test tests[] = {
 	TEST(a_full_channel_takes_no_more_until_it_is_read),
 	TEST(the_other_side_gets_all_before_the_end),
 	TEST(a_message_longer_than_the_channel_needs_a_reader),
+	TEST(an_abort_without_room_is_not_forgotten),
 	TEST(requests_find_their_responses),
 	TEST_END,
 };
