@@ -325,12 +325,12 @@ def check_refusals():
 # ---- with a program in C ----
 
 class Peer:
-    """build/tests/abi/ring-peer as the other side."""
+    """build/tests/abi/ring-side as the other side."""
 
     def __init__(self, stack, role, mode):
         ours, theirs = pair()
         other = "client" if role == "server" else "server"
-        program = next(pathlib.Path(target["filename"][0]) for target in tap.targets() if target["name"] == "ring-peer")
+        program = next(pathlib.Path(target["filename"][0]) for target in tap.targets() if target["name"] == "ring-side")
         self.output = stack.enter_context(tempfile.TemporaryFile("w+"))
         self.process = subprocess.Popen([program, other, mode, str(2 * CAPACITY)], stdin=theirs, stdout=self.output)
         stack.callback(self.end)

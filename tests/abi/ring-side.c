@@ -4,7 +4,7 @@
  * The other side of tests/abi/ring-python.py: sends back what it receives, with the public
  * functions
  *
- *   ring-peer server|client stream|call BYTES    the socket is standard input
+ *   ring-side server|client stream|call BYTES    the socket is standard input
  *
  * A frame of type 1 is answered by one of type 2 with the same id. Exits with 0 when the other side
  * closes the channel, with 2 when the other side breaks a rule, whose name it prints.
