@@ -449,9 +449,15 @@ static int publish_for_ever(const struct channel *channel)
 	const uint64_t *head =
 		(const uint64_t *)(const void *)(channel->server + SBX_RING_HEAD_OFFSET);
 
-	(void)puts("publishing");
-	(void)fflush(stdout);
+	bool is_read = false;
+
 	while (!has_ended(channel)) {
+		/* The server has read an eighth of the capacity. */
+		if (!is_read && __atomic_load_n(head, __ATOMIC_SEQ_CST) > 0) {
+			is_read = true;
+			(void)puts("publishing");
+			(void)fflush(stdout);
+		}
 		__atomic_store_n(word_at(channel->client, SBX_RING_TAIL_OFFSET),
 				 __atomic_load_n(head, __ATOMIC_SEQ_CST) +
 					 SBX_RING_CAPACITY_DEFAULT,
