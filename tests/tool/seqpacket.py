@@ -134,7 +134,7 @@ class Client:
     def hear(self):
         while self.n_heard < self.n_sent:
             try:
-                packet = self.socket.recv(1 << 20)
+                packet = self.socket.recv(1 << 16)  # malloc() would map a larger buffer for each packet
             except BlockingIOError:
                 return
             if not packet:
@@ -196,19 +196,19 @@ def both_digests(path, policy, a, b):
 def swap(path, n_clients, policy, a, b, times):
     known = both_digests(path, policy, a, b)
     clients = [Client(path, i, known) for i in range(int(n_clients))]
-    state = {"left": int(times), "reloads": status(path)["reloads"], "rest": None}
+    state = {"left": int(times), "reloads": status(path)["reloads"], "is_over": False}
 
     def is_done():
-        if state["rest"] is None and status(path)["reloads"] >= state["reloads"]:
+        if not state["is_over"] and status(path)["reloads"] >= state["reloads"]:
             state["reloads"] = status(path)["reloads"] + 1
             state["left"] -= 1
             install(policy, b if state["left"] % 2 else a)
-        # Both policies have answered every client.
-        if state["left"] <= 0 and state["rest"] is None and all(len(c.digests) == 2 for c in clients):
-            state["rest"] = max(c.n_sent for c in clients)
-        return state["rest"] is not None and all(c.n_heard == c.n_sent for c in clients)
+        # Both policies have answered every client; no more is asked.
+        if state["left"] <= 0 and all(len(c.digests) == 2 for c in clients):
+            state["is_over"] = True
+        return state["is_over"] and all(c.n_heard == c.n_sent for c in clients)
 
-    turn(clients, lambda c: state["rest"] or c.n_heard + 20, is_done)
+    turn(clients, lambda c: c.n_sent if state["is_over"] else c.n_heard + 20, is_done)
     print(sum(c.n_heard for c in clients))
 
 
