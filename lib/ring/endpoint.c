@@ -505,10 +505,24 @@ static int connect_to_server(const struct sbx_ring_config *config, const struct 
 	}
 }
 
+static int connect_once(const struct sbx_ring_config *config, const struct address *address,
+			struct sbx_error *err)
+{
+	_cleanup_close_ int fd = connect_to_server(config, address);
+	int r = fd < 0 ? fd : 0;
+
+	if (r == 0 && is_tcp(config))
+		r = set_option(fd, IPPROTO_TCP, TCP_NODELAY);
+	if (r < 0)
+		return refuse_for(r, text_of(config), reasons_to_connect, err);
+	r = check_server(fd, config, err);
+	return r < 0 ? r : take_fd(&fd);
+}
+
 int endpoint_connect(const struct sbx_ring_config *config, struct sbx_error *err)
 {
-	_cleanup_close_ int fd = -EBADF;
 	struct address address = { .size = 0 };
+	uint64_t deadline = deadline_after(config->timeout_usec);
 	int r = parse_address(config, &address, err);
 
 	if (r < 0)
@@ -516,14 +530,12 @@ int endpoint_connect(const struct sbx_ring_config *config, struct sbx_error *err
 	if (is_tcp(config) && port_of(&address) == 0)
 		return refuse(-EINVAL, text_of(config), "the server's port is not known",
 			      "set ipc_endpoint to the endpoint that the server tells", err);
-	fd = connect_to_server(config, &address);
-	r = fd < 0 ? fd : 0;
-	if (r == 0 && is_tcp(config))
-		r = set_option(fd, IPPROTO_TCP, TCP_NODELAY);
-	if (r < 0)
-		return refuse_for(r, text_of(config), reasons_to_connect, err);
-	r = check_server(fd, config, err);
-	return r < 0 ? r : take_fd(&fd);
+	/* A server hangs up on a client of which the kernel does not tell the user at this moment.
+	 */
+	do
+		r = connect_once(config, &address, err);
+	while (r == -ENOTCONN && deadline_left(deadline) > 0);
+	return r;
 }
 
 /* ---- a given socket ---- */
