@@ -17,6 +17,7 @@
 #include <sbx/error.h>
 
 #include "base/error.h"
+#include "base/le32.h"
 
 #include "tool.h"
 
@@ -48,14 +49,6 @@ void input_deinit(struct input *input)
 	free_ptr(&input->bytes);
 }
 
-static uint32_t read_length(const char *at)
-{
-	const unsigned char *bytes = (const unsigned char *)at;
-
-	return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-	       (uint32_t)bytes[3] << 24;
-}
-
 /* A record in the buffer: its bytes, and where the next one begins. */
 struct found {
 	size_t begin, end, next;
@@ -67,7 +60,7 @@ static bool find_by_length(const struct input *input, struct found *ret)
 
 	if (n < LENGTH_SIZE)
 		return false;
-	length = read_length(input->bytes + input->begin);
+	length = le32_load(input->bytes + input->begin);
 	if (length > n - LENGTH_SIZE)
 		return false;
 	ret->begin = input->begin + LENGTH_SIZE;
@@ -109,7 +102,7 @@ static bool is_too_long(const struct input *input)
 
 	if (input->framing == FRAMING_LENGTH)
 		return n >= LENGTH_SIZE &&
-		       read_length(input->bytes + input->begin) > SBX_RING_MESSAGE_MAX;
+		       le32_load(input->bytes + input->begin) > SBX_RING_MESSAGE_MAX;
 	return n > SBX_RING_MESSAGE_MAX;
 }
 

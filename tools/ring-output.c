@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/le32.h"
 #include "base/text.h"
 
 #define OUTPUT_BYTES 131072
@@ -44,13 +45,6 @@ static void put(struct output *output, const void *bytes, size_t n_bytes)
 	output->n_bytes += n_bytes;
 }
 
-static size_t print_length(size_t n_bytes, char ret[LENGTH_SIZE])
-{
-	for (int i = 0; i < LENGTH_SIZE; i++)
-		ret[i] = (char)(n_bytes >> (8 * i) & 0xff);
-	return LENGTH_SIZE;
-}
-
 static int add_raw(struct output *output, const void *bytes, size_t n_bytes)
 {
 	const char end = output->framing == FRAMING_NUL ? '\0' : '\n';
@@ -60,8 +54,10 @@ static int add_raw(struct output *output, const void *bytes, size_t n_bytes)
 
 	if (n_bytes + LENGTH_SIZE > OUTPUT_BYTES - output->n_bytes)
 		r = output_flush(output);
-	if (has_length)
-		put(output, length, print_length(n_bytes, length));
+	if (has_length) {
+		le32_store(length, (uint32_t)n_bytes);
+		put(output, length, sizeof(length));
+	}
 	if (r == 0 && n_bytes + LENGTH_SIZE > OUTPUT_BYTES) {
 		r = output_flush(output);
 		if (r == 0)

@@ -29,6 +29,7 @@
 #include <sbx/ring.h>
 
 #include "base/environment.h"
+#include "base/le32.h"
 #include "base/lines.h"
 #include "ring/members.h"
 #include "ring/memory.h"
@@ -294,8 +295,7 @@ static int take_length(struct buntime *buntime, uint32_t n_there, uint32_t *ret)
 	if (n_there < BUNTIME_LENGTH_SIZE)
 		return end(buntime, RING_LENGTH_BEYOND_TAIL);
 	copy_out(buntime, buntime->in_head, bytes, sizeof(bytes));
-	length = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-		 (uint32_t)bytes[3] << 24;
+	length = le32_load(bytes);
 	if (length > buntime_message_max(buntime))
 		return end(buntime, RING_LENGTH_OVER_LIMIT);
 	if (length > n_there - BUNTIME_LENGTH_SIZE)

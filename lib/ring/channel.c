@@ -19,6 +19,7 @@
 #include <sbx/frame-layout.h>
 
 #include "base/cleanup.h"
+#include "base/le32.h"
 #include "ring/deadline.h"
 #include "ring/memory.h"
 #include "ring/violation.h"
@@ -734,8 +735,7 @@ static int keep(struct sbx_ring *ring)
 
 static uint32_t read_request_id(const uint8_t *bytes)
 {
-	return (uint32_t)bytes[1] | (uint32_t)bytes[2] << 8 | (uint32_t)bytes[3] << 16 |
-	       (uint32_t)bytes[4] << 24;
+	return le32_load(bytes + SBX_FRAME_REQUEST_ID_OFFSET - SBX_FRAME_TYPE_OFFSET);
 }
 
 static int receive_checked_frame(struct sbx_ring *ring, uint64_t timeout_usec)

@@ -12,17 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-static uint32_t read_u32(const uint8_t *bytes)
-{
-	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-	       (uint32_t)bytes[3] << 24;
-}
-
-static void write_u32(uint8_t *bytes, uint32_t value)
-{
-	for (int i = 0; i < 4; i++)
-		bytes[i] = (uint8_t)(value >> 8 * i);
-}
+#include "base/le32.h"
 
 long frame_parse(const void *bytes, size_t n_bytes, struct frame *ret)
 {
@@ -31,7 +21,7 @@ long frame_parse(const void *bytes, size_t n_bytes, struct frame *ret)
 	if (n_bytes < SBX_FRAME_TYPE_OFFSET)
 		return 0;
 
-	uint32_t length = read_u32(at + SBX_FRAME_LENGTH_OFFSET);
+	uint32_t length = le32_load(at + SBX_FRAME_LENGTH_OFFSET);
 
 	if (length < SBX_FRAME_LENGTH_MIN)
 		return -EBADMSG;
@@ -41,7 +31,7 @@ long frame_parse(const void *bytes, size_t n_bytes, struct frame *ret)
 		return 0;
 	*ret = (struct frame){
 		.type = at[SBX_FRAME_TYPE_OFFSET],
-		.request_id = read_u32(at + SBX_FRAME_REQUEST_ID_OFFSET),
+		.request_id = le32_load(at + SBX_FRAME_REQUEST_ID_OFFSET),
 		.payload = at + SBX_FRAME_PAYLOAD_OFFSET,
 		.payload_size = length - SBX_FRAME_LENGTH_MIN,
 	};
@@ -60,9 +50,9 @@ long frame_print(const struct frame *frame, void *bytes, size_t n_bytes)
 	/* Move the payload first: it may overlap the header. */
 	if (frame->payload_size > 0 && frame->payload != at + SBX_FRAME_PAYLOAD_OFFSET)
 		memmove(at + SBX_FRAME_PAYLOAD_OFFSET, frame->payload, frame->payload_size);
-	write_u32(at + SBX_FRAME_LENGTH_OFFSET,
-		  (uint32_t)frame->payload_size + SBX_FRAME_LENGTH_MIN);
+	le32_store(at + SBX_FRAME_LENGTH_OFFSET,
+		   (uint32_t)frame->payload_size + SBX_FRAME_LENGTH_MIN);
 	at[SBX_FRAME_TYPE_OFFSET] = frame->type;
-	write_u32(at + SBX_FRAME_REQUEST_ID_OFFSET, frame->request_id);
+	le32_store(at + SBX_FRAME_REQUEST_ID_OFFSET, frame->request_id);
 	return (long)(SBX_FRAME_PAYLOAD_OFFSET + frame->payload_size);
 }

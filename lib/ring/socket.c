@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/le32.h"
 #include "ring/channel.h"
 #include "ring/deadline.h"
 #include "ring/endpoint.h"
@@ -87,20 +88,6 @@ static const struct socket_ring *of_const(const struct sbx_ring *ring)
 	return (const struct socket_ring *)(const void *)ring;
 }
 
-/* ---- bytes ---- */
-
-static uint32_t read_u32(const uint8_t *bytes)
-{
-	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-	       (uint32_t)bytes[3] << 24;
-}
-
-static void write_u32(uint8_t *bytes, uint32_t value)
-{
-	for (int i = 0; i < HEADER_SIZE; i++)
-		bytes[i] = (uint8_t)(value >> 8 * i);
-}
-
 /* ---- ends ---- */
 
 /* The other side's violation has ended the channel. */
@@ -145,7 +132,7 @@ static size_t count_needed(const struct socket_ring *s)
 
 	if (queue_len(&s->in) < HEADER_SIZE)
 		return HEADER_SIZE;
-	length = read_u32(s->in.bytes + s->in.begin);
+	length = le32_load(s->in.bytes + s->in.begin);
 	return HEADER_SIZE + (length <= SBX_RING_MESSAGE_MAX ? length : 0);
 }
 
@@ -229,7 +216,7 @@ static int look(struct socket_ring *s, size_t *ret_n_bytes)
 
 	if (len < HEADER_SIZE)
 		return SBX_RING_EMPTY;
-	length = read_u32(s->in.bytes + s->in.begin);
+	length = le32_load(s->in.bytes + s->in.begin);
 	if (length == GOODBYE) {
 		s->is_closed = true;
 		return SBX_RING_CLOSED;
@@ -250,7 +237,7 @@ static void learn_end(struct socket_ring *s)
 			break;
 	at = s->in.begin;
 	while (s->in.end - at >= HEADER_SIZE && !s->is_closed) {
-		uint32_t length = read_u32(s->in.bytes + at);
+		uint32_t length = le32_load(s->in.bytes + at);
 
 		s->is_closed = length == GOODBYE;
 		if (length > s->in.end - at - HEADER_SIZE)
@@ -286,21 +273,13 @@ static void widen_buffer(const struct socket_ring *s)
 		(void)setsockopt(s->socket, SOL_SOCKET, SO_SNDBUF, &wanted, sizeof(wanted));
 }
 
-static int adopt(struct socket_ring *s, int socket)
-{
-	s->socket = socket;
-	s->armed = EPOLLIN;
-	widen_buffer(s);
-	return set_events(s, EPOLL_CTL_ADD, socket, s->armed);
-}
-
 static int add_word(struct socket_ring *s, uint32_t word)
 {
 	int r = queue_make_room(&s->out, HEADER_SIZE);
 
 	if (r < 0)
 		return r;
-	write_u32(s->out.bytes + s->out.end, word);
+	le32_store(s->out.bytes + s->out.end, word);
 	s->out.end += HEADER_SIZE;
 	return 0;
 }
@@ -311,6 +290,17 @@ static int begin_welcome(struct socket_ring *s)
 {
 	s->awaits_welcome = true;
 	return add_word(s, WELCOME);
+}
+
+static int adopt(struct socket_ring *s, int socket)
+{
+	int r;
+
+	s->socket = socket;
+	s->armed = EPOLLIN;
+	widen_buffer(s);
+	r = set_events(s, EPOLL_CTL_ADD, socket, s->armed);
+	return r == 0 && s->ring.config.transport == SBX_RING_TCP ? begin_welcome(s) : r;
 }
 
 static int accept_client(struct socket_ring *s)
@@ -324,8 +314,6 @@ static int accept_client(struct socket_ring *s)
 	(void)set_events(s, EPOLL_CTL_DEL, s->endpoint.listener, 0);
 	endpoint_deinit(&s->endpoint);
 	r = adopt(s, fd);
-	if (r == 0 && is_tcp)
-		r = begin_welcome(s);
 	/* Without its place in the epoll, or without the welcome, the channel would hang. */
 	s->ring.failure = r;
 	return r < 0 || !is_tcp ? r : NOT_CONNECTED;
@@ -345,7 +333,7 @@ static int read_welcome(struct socket_ring *s)
 		if (r <= 0)
 			return r < 0 ? r : NOT_CONNECTED;
 	}
-	if (read_u32(s->in.bytes + s->in.begin) != WELCOME)
+	if (le32_load(s->in.bytes + s->in.begin) != WELCOME)
 		return fail(s, RING_STATE_UNKNOWN);
 	queue_drop(&s->in, HEADER_SIZE);
 	s->awaits_welcome = false;
@@ -438,7 +426,7 @@ static int socket_commit(struct sbx_ring *ring, size_t n_bytes, uint32_t kind, u
 	struct socket_ring *s = of(ring);
 	int r;
 
-	write_u32(s->out.bytes + s->out.end, (uint32_t)n_bytes);
+	le32_store(s->out.bytes + s->out.end, (uint32_t)n_bytes);
 	s->out.end += HEADER_SIZE + n_bytes;
 	s->out.is_held = false;
 	s->n_deferred += HEADER_SIZE + n_bytes;
@@ -740,9 +728,7 @@ static int open_endpoint(struct socket_ring *s, struct sbx_error *err)
 	if (s->ring.role == SBX_RING_SERVER)
 		return endpoint_listen(config, &s->endpoint, &s->ring.endpoint, err);
 	s->socket = endpoint_connect(config, err);
-	if (s->socket < 0)
-		return s->socket;
-	return config->transport == SBX_RING_TCP ? begin_welcome(s) : 0;
+	return s->socket < 0 ? s->socket : 0;
 }
 
 static int make_pollable(struct socket_ring *s)
