@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-ring create: the process around a keeper
+ * sbx-ring create: the process around a keeper, or a command with both ends of a socket
  *
- * It stays in the foreground, so that a shell or a service manager owns it. Its end takes the name
- * away and leaves a channel that both sides hold alone: they are connected with each other.
+ * The keeper stays in the foreground, so that a shell or a service manager owns it. Its end takes
+ * the name away and leaves a channel that both sides hold alone: they are connected with each
+ * other.
  */
 
 #include "ring.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -163,15 +166,54 @@ static int start(struct creating *creating, struct sbx_error *err)
 	return say(creating, err);
 }
 
+/* ---- without a name ---- */
+
+/* Moves the two ends to numbers that the command has free, and becomes the command. */
+static int run_with_ends(struct tool_run *run, char *const argv[], struct sbx_error *err)
+{
+	static const char *const variables[] = { RING_SERVER_FD_VARIABLE, RING_FD_VARIABLE };
+	int sockets[2], number = PROCESS_FIRST_FD, r = 0;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+		return sbx_error_what(err, -errno, "cannot make the socket of the channel");
+	for (int i = 0; i < 2 && r == 0; i++) {
+		number = process_free_number(number);
+		/* The second end may have the number that the first one gets. */
+		if (i == 0 && sockets[1] == number)
+			sockets[1] = fcntl(sockets[1], F_DUPFD_CLOEXEC, number + 1);
+		r = process_give(sockets[i], number++, variables[i]);
+	}
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot give the channel to '%s'", argv[0]);
+	process_exec(run, argv);
+}
+
+static int check_without_name(const struct ring_values *values, struct sbx_error *err)
+{
+	if (values->size == 0 && !values->mode && !values->keep)
+		return 0;
+	return ring_refuse(err, "an option that --fds does not have",
+			   "with --fds the command's server makes the channel",
+			   "give --size and --mode to 'sbx-ring recv --create', for example");
+}
+
 int ring_verb_create(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
 	_cleanup_(creating_deinit) struct creating creating = {
 		.run = run, .values = run->values, .name = operands[0], .path = TEXT_INIT
 	};
-	int r = named_check(creating.name, err);
+	int r;
 
-	(void)n_operands;
+	operands[n_operands] = NULL;
+	if (creating.values->fds) {
+		r = check_without_name(creating.values, err);
+		return r != 0 ? r : run_with_ends(run, operands, err);
+	}
+	if (n_operands > 1)
+		return ring_refuse(err, "more than one name", "a keeper has one channel",
+				   "leave out the others, or add --fds to start a command");
+	r = named_check(creating.name, err);
 	if (r >= 0)
 		r = check_size(creating.values, &creating.capacity, err);
 	if (r < 0)

@@ -9,10 +9,7 @@
 
 #include "ring.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -24,7 +21,6 @@
 
 #include "tool.h"
 
-#define FIRST_FD 3
 #define SHELL "/bin/sh"
 
 static const int passed_signals[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT };
@@ -41,19 +37,9 @@ struct pair {
 
 enum { WITH, COMMAND };
 
-/* The number that is free in a command: 3, unless the caller has given another fd there. */
-static int find_number(void)
-{
-	int fd = FIRST_FD;
-
-	for (int flags; (flags = fcntl(fd, F_GETFD)) >= 0 && (flags & FD_CLOEXEC) == 0;)
-		fd++;
-	return fd;
-}
-
 static int make_sockets(struct pair *pair, struct sbx_error *err)
 {
-	pair->number = find_number();
+	pair->number = process_free_number(PROCESS_FIRST_FD);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair->sockets) < 0)
 		return sbx_error_what(err, -errno, "cannot make the socket of the channel");
 	return 0;
@@ -63,13 +49,7 @@ static void become(const struct pair *pair, int which, char *const argv[])
 	__attribute__((__noreturn__));
 static void become(const struct pair *pair, int which, char *const argv[])
 {
-	char number[16];
-	int fd = pair->sockets[which];
-
-	(void)snprintf(number, sizeof(number), "%d", pair->number);
-	/* dup2() onto itself would leave it close-on-exec */
-	if ((fd == pair->number ? fcntl(fd, F_SETFD, 0) : dup2(fd, pair->number)) < 0 ||
-	    setenv(RING_FD_VARIABLE, number, 1) < 0)
+	if (process_give(pair->sockets[which], pair->number, RING_FD_VARIABLE) < 0)
 		_exit(TOOL_FAILED);
 	(void)signal(SIGXFSZ, SIG_DFL);
 	(void)sigprocmask(SIG_SETMASK, &pair->inherited, NULL);

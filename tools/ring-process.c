@@ -7,6 +7,8 @@
 
 #include "ring.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -29,6 +31,25 @@ int process_status(int wait_status)
 					: WEXITSTATUS(wait_status);
 }
 
+int process_free_number(int from)
+{
+	for (int flags; (flags = fcntl(from, F_GETFD)) >= 0 && (flags & FD_CLOEXEC) == 0;)
+		from++;
+	return from;
+}
+
+int process_give(int fd, int number, const char *variable)
+{
+	char text[16];
+
+	(void)snprintf(text, sizeof(text), "%d", number);
+	/* dup2() onto itself would leave it close-on-exec. */
+	if ((fd == number ? fcntl(fd, F_SETFD, 0) : dup2(fd, number)) < 0 ||
+	    setenv(variable, text, 1) < 0)
+		return -errno;
+	return 0;
+}
+
 int process_wait(pid_t pid, int *ret_status)
 {
 	pid_t r;
@@ -43,7 +64,8 @@ int process_wait(pid_t pid, int *ret_status)
  * program is in none of them. */
 static bool is_in_path(const char *name)
 {
-	_cleanup_free_ char *path = strdup(getenv("PATH") ? getenv("PATH") : "");
+	const char *value = getenv("PATH");
+	_cleanup_free_ char *path = strdup(value ? value : "");
 	char *rest = path, *directory;
 
 	if (!path)

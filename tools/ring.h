@@ -31,6 +31,7 @@ struct text;
 struct tool_run;
 
 #define RING_FD_VARIABLE "SBX_RING_FD"
+#define RING_SERVER_FD_VARIABLE "SBX_RING_SERVER_FD"
 
 struct ring_values {
 	struct ring_bench_values bench; /* the first member (ring-bench.h) */
@@ -41,6 +42,7 @@ struct ring_values {
 
 	/* of the keeper */
 	bool keep;
+	bool fds;
 
 	/* of one side */
 	const char *transport, *endpoint, *role, *when_full;
@@ -197,6 +199,12 @@ int output_fail(struct side *side, int r, struct sbx_error *err);
 int process_status(int wait_status);
 /* Waits for @pid. */
 int process_wait(pid_t pid, int *ret_status);
+/* The first number of @from and above under which a command inherits no fd yet. */
+#define PROCESS_FIRST_FD 3
+int process_free_number(int from);
+/* A command that is executed inherits @fd as @number, which the environment @variable says. 0 or
+ * negative errno. */
+int process_give(int fd, int number, const char *variable);
 /* Never returns: executes argv, or writes an error as tools do and exits with 126 or 127. */
 void process_exec(const struct tool_run *run, char *const argv[]) __attribute__((__noreturn__));
 

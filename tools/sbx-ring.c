@@ -78,6 +78,7 @@ static const char *const full_policies[] = { "wait", "fail", "drop", NULL };
 static const struct option_spec create_options[] = {
 	OPTIONS_OF_CHANNELS,
 	FLAG("keep", 0, keep, "make a new channel when both sides have left"),
+	FLAG("fds", 0, fds, "start a command with both ends of a channel"),
 	OPTION_END,
 };
 
@@ -124,8 +125,8 @@ static const struct option_spec inspect_options[] = {
 };
 
 static const struct verb_spec verbs[] = {
-	TOOL_VERB(ring, create, "NAME", OPERAND_WORD, 1, 1, create_options,
-		  "keep a channel with a name for two other processes"),
+	TOOL_VERB(ring, create, "NAME | --fds -- COMMAND [ARGUMENT...]", OPERAND_WORD, 1,
+		  OPERANDS_ANY, create_options, "make a channel for two other processes"),
 	TOOL_VERB(ring, send, "[NAME]", OPERAND_WORD, 0, 1, send_options,
 		  "send each line of stdin as a message"),
 	TOOL_VERB(ring, recv, "[NAME]", OPERAND_WORD, 0, 1, recv_options,

@@ -36,6 +36,31 @@ run sbx-ring pair --with 'sbx-ring recv --create >events' -- \
 	sbx-spawn -q --ring-fd 3 --read "$SBX_BUILD/tools" -- sh -c "echo started | ASAN_OPTIONS=detect_leaks=0 '$SBX_BUILD/tools/sbx-ring' send"
 check a_command_in_a_sandbox_sends_to_one_outside test "$status:$(cat events)" = 0:started
 
+run sbx-ring create --fds -- sh -c '
+	sbx-ring recv --create --fd 3 4<&- &
+	seq 3 | sbx-ring send --fd 4 3<&-
+	exec 3<&- 4<&-
+	wait'
+check a_script_gets_both_ends out_is "$(seq 3)"
+run sbx-ring create --fds -- sh -c 'echo "$SBX_RING_SERVER_FD $SBX_RING_FD"'
+check their_numbers_are_3_and_4 out_is '3 4'
+run sbx-ring create --fds -- sh -c 'echo "$SBX_RING_SERVER_FD $SBX_RING_FD"; cat <&4' 4</dev/null
+check an_open_4_is_left_alone out_is '3 5'
+run sbx-ring create --fds -- sh -c '
+	sbx-ring recv --create --fd 3 5<&- &
+	seq 3 | sbx-ring send --fd 5 3<&-
+	exec 3<&- 5<&-
+	wait' 0<&- 4</dev/null
+check closed_stdin_is_no_end_of_it out_is "$(seq 3)"
+run sbx-ring create --fds -- sh -c 'exit 7'
+check the_script_is_the_process has_status 7
+run sbx-ring create --fds -- no-such-command
+check a_missing_script_ends_with_127 has_status 127
+run sbx-ring create --fds --size 1MiB -- true
+check its_server_chooses_the_size refuses 2 'an option that --fds does not have' 'with --fds the command' 'give --size'
+run sbx-ring create one two
+check a_keeper_has_one_name refuses 2 'more than one name' 'a keeper has one channel' 'leave out the others'
+
 head -c 20000000 /dev/urandom >in
 check a_pipe_is_exact eval 'cat in | sbx-ring pipe -- cmp - in'
 check it_is_through_a_small_channel eval 'cat in | sbx-ring pipe --size 128KiB -- cmp - in'
