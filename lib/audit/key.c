@@ -666,7 +666,9 @@ int epochs_has(int directory, const char *note, size_t n_bytes, struct sbx_error
 	size_t n;
 	int r = read_epoch_place(directory, note, n_bytes, &bytes, &n, &place, err);
 
-	return r < 0 ? r : place.n_note == n_bytes && memcmp(place.note, note, n_bytes) == 0;
+	if (r < 0)
+		return r;
+	return place.note && place.n_note == n_bytes && memcmp(place.note, note, n_bytes) == 0;
 }
 
 static int pass(void *userdata, uint64_t size, const char *note, size_t n_bytes,

@@ -87,7 +87,7 @@ static int find_next(struct content *content, int fd, off_t at, off_t size, off_
 
 int content_find(struct content *content, struct archive_entry *entry, int fd, off_t size)
 {
-	off_t from, to = 0;
+	off_t from = 0, to = 0;
 
 	while (to < size) {
 		int r = content_check_clock(content);

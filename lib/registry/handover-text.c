@@ -327,7 +327,8 @@ static int check_head(const struct reading *reading, const struct handover *hand
 		return refuse(reading, root, "'sandbox' is not the id of a sandbox");
 	if (handover->project && handover->project[0] != '/')
 		return refuse(reading, root, "'project' is not an absolute path");
-	if (strspn(handover->digest, "0123456789abcdef") != HANDOVER_DIGEST_LEN)
+	if (!handover->digest ||
+	    strspn(handover->digest, "0123456789abcdef") != HANDOVER_DIGEST_LEN)
 		return refuse(reading, root, "'digest' is not 64 hexadecimal digits");
 	return 0;
 }

@@ -43,14 +43,14 @@ static void victim_init(struct victim *victim, unsigned seals)
 
 	void *at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, victim->fd, 0);
 
-	expect(at != MAP_FAILED);
-	victim->at = at == MAP_FAILED ? NULL : at;
+	if (at == MAP_FAILED)
+		abort();
+	victim->at = at;
 }
 
 static void victim_deinit(struct victim *victim)
 {
-	if (victim->at)
-		(void)munmap(victim->at, SIZE);
+	(void)munmap(victim->at, SIZE);
 	close_fd(&victim->fd);
 }
 
@@ -482,6 +482,8 @@ static ssize_t send_fds(int socket, const int *fds, size_t n_fds)
 	};
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 
+	if (!header)
+		return -1;
 	header->cmsg_level = SOL_SOCKET;
 	header->cmsg_type = SCM_RIGHTS;
 	header->cmsg_len = CMSG_LEN(n_fds * sizeof(int));

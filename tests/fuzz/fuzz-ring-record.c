@@ -251,7 +251,8 @@ static struct side *side_new(bool is_call, uint64_t capacity)
 {
 	struct side *side = calloc(1, sizeof(*side));
 
-	check(side != NULL);
+	if (!side)
+		abort();
 	side->own = calloc(1, SBX_RING_DATA_OFFSET + 2 * capacity);
 	side->other = calloc(1, SBX_RING_DATA_OFFSET + 2 * capacity);
 	side->ring.endpoint = strdup("");

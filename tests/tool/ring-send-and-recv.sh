@@ -76,10 +76,10 @@ check a_directory_as_stdin_is_reported refuses 125 'cannot read stdin' 'Is a dir
 
 # The other end of the socket is open, and no process reads the channel.
 unread() { # OPTION...: of send
-	rm -f done
-	sbx-ring pair --with "sbx-ring send --create --size 128KiB $* <in 2>error; echo \$? >done" -- \
-		sh -c 'until [ -s done ]; do :; done' 2>>log
-	status=$(cat done) out='' err=$(cat error)
+	rm -f ended
+	sbx-ring pair --with "sbx-ring send --create --size 128KiB $* <in 2>error; echo \$? >ended" -- \
+		sh -c 'until [ -s ended ]; do :; done' 2>>log
+	status=$(cat ended) out='' err=$(cat error)
 }
 yes 'a line of a text that fills the channel' | head -n 10000 >in
 unread --when-full fail

@@ -67,7 +67,7 @@ for who in $starters; do
 	send() {
 		(cd "$project" && printf '%s\n' '{"event":"syscall","time":"2026-01-02T03:04:05Z","op":"fs.read"}' |
 			as "$who" sbx-ring pair --with "sbx-audit append --log $log --ring-fd 3" -- \
-				sbx-spawn -q --ring-fd 3 --read "$tool" -- "$tool" send)
+				sbx-spawn -q --ring-fd 3 --read "$tool" -- env ASAN_OPTIONS=detect_leaks=0 "$tool" send)
 	}
 	run send
 	check "two_commands_are_joined_by_sbx_ring_by_$who" has_status 0

@@ -497,8 +497,9 @@ static void refuses_other_lines(void)
 		"{\"type\":\"state\",\"event\":\"e\",\"more\":1}",
 		"{\"type\":\"state\",\"event\":\"e\",\"data\":}",
 		"{\"type\":\"state\",\"event\":\"e\"} ,",
-		"{\"type\":\"state\",\"event\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}",
+		/* one letter more than an event may have */
+		("{\"type\":\"state\",\"event\":"
+		 "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}"),
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(lines); i++)

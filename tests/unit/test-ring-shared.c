@@ -151,7 +151,7 @@ static void a_flood_waits_for_its_reader(void)
 static int send_long_ones(struct sbx_ring *ring)
 {
 	size_t n_bytes = SBX_RING_MESSAGE_MAX;
-	uint8_t *bytes = malloc(n_bytes);
+	_cleanup_free_ uint8_t *bytes = malloc(n_bytes);
 
 	if (!bytes)
 		return 3;
@@ -160,7 +160,6 @@ static int send_long_ones(struct sbx_ring *ring)
 		if (sbx_ring_send(ring, bytes, n_bytes - i, 0, SBX_RING_FOREVER) != 0)
 			return 4;
 	sbx_ring_close(ring);
-	free(bytes);
 	return 7;
 }
 

@@ -182,7 +182,7 @@ static void writes_the_documented_bytes(void)
 	for (size_t i = 0; i < N_ELEMENTS(types); i++) {
 		_cleanup_close_ int peer = -EBADF;
 		struct sbx_ring *ring = open_pair(types[i], &peer);
-		uint8_t bytes[sizeof(want) + 1];
+		uint8_t bytes[sizeof(want) + 1] = { 0 };
 		size_t n = 0;
 
 		expect_eq(send_text(ring, "hi"), 0);
@@ -884,8 +884,7 @@ static void replaces_a_dead_socket_only(void)
 	expect(exists(path));
 	expect_eq(unlink(path), 0);
 
-	_cleanup_close_ int file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-
+	expect_eq(close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)), 0);
 	expect_eq(open_path(path, SBX_RING_SERVER, &err), -EEXIST);
 	expect(strstr(err.why, "not a socket") && err.fix[0]);
 	expect(exists(path));
@@ -899,7 +898,7 @@ static void replaces_a_dead_socket_only(void)
 static void a_second_server_leaves_the_first_alone(void)
 {
 	char directory[32], path[64];
-	_cleanup_ring_ struct sbx_ring *server = NULL, *client = NULL;
+	_cleanup_ring_ struct sbx_ring *server = NULL;
 	struct sbx_error err;
 
 	make_place(directory, path);

@@ -262,10 +262,11 @@ static void *converse(void *data)
 OVER_EVERY_TRANSPORT(messages_of_every_size_arrive_whole_and_in_order)
 {
 	_cleanup_pair_ struct pair pair = open_pair(kind);
-	struct conversation conversation = { .ring = take_ptr(pair.client) };
+	struct conversation conversation = { .result = -1 };
 	struct sbx_ring_statistics statistics = { .size = sizeof(statistics) };
 	pthread_t thread;
 
+	conversation.ring = take_ptr(pair.client);
 	expect_eq(pthread_create(&thread, NULL, converse, &conversation), 0);
 	expect_sequence(pair.server, 7);
 	expect_eq(send_sequence(pair.server, 8), 0);
