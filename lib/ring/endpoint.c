@@ -15,13 +15,11 @@
 #include "ring/endpoint.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -32,7 +30,7 @@
 #include <sbx/ring.h>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/path-lock.h"
 #include "base/units.h"
 #include "ring/deadline.h"
 #include "ring/loopback.h"
@@ -277,46 +275,6 @@ static int check_server(int socket, const struct sbx_ring_config *config, struct
 	return -EPERM;
 }
 
-/* ---- the lock file ---- */
-
-/* Mode 0600, our own file only: in a directory like /tmp another user could hold a lock on its own
- * file forever. */
-static int open_lock(const char *path)
-{
-	_cleanup_close_ int fd =
-		open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
-		return -EPERM;
-	return take_fd(&fd);
-}
-
-/* unlock() removes the file, so the fd on which this process waited may refer to an unlinked file;
- * then open the new one. */
-static int lock(const char *path)
-{
-	for (;;) {
-		_cleanup_close_ int fd = open_lock(path);
-		struct stat st;
-
-		if (fd < 0)
-			return fd;
-		if (flock(fd, LOCK_EX) < 0 || fstat(fd, &st) < 0)
-			return -errno;
-		if (st.st_nlink > 0)
-			return take_fd(&fd);
-	}
-}
-
-static void unlock(int fd, const char *path)
-{
-	(void)unlink(path);
-	(void)close(fd);
-}
-
 /* ---- listening ---- */
 
 static bool is_own_file(const struct endpoint *endpoint)
@@ -386,12 +344,8 @@ static int bind_path(const struct address *address, struct endpoint *endpoint)
 static int listen_at_path(const struct sbx_ring_config *config, const struct address *address,
 			  struct endpoint *endpoint, struct sbx_error *err)
 {
-	_cleanup_text_ struct text lock_path = TEXT_INIT;
-	int lock_fd, r;
+	int r, lock_fd = path_lock(address->un.sun_path);
 
-	text_addf(&lock_path, "%s.lock", address->un.sun_path);
-	r = text_status(&lock_path);
-	lock_fd = r < 0 ? r : lock(lock_path.data);
 	if (lock_fd < 0)
 		return refuse_for(lock_fd, address->un.sun_path, reasons_to_listen, err);
 	r = remove_dead(config, address, err);
@@ -400,7 +354,7 @@ static int listen_at_path(const struct sbx_ring_config *config, const struct add
 		if (r < 0)
 			(void)refuse_for(r, address->un.sun_path, reasons_to_listen, err);
 	}
-	unlock(lock_fd, lock_path.data);
+	path_unlock(lock_fd, address->un.sun_path);
 	return r;
 }
 

@@ -12,9 +12,9 @@
 #include "service/listen.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,7 +24,7 @@
 
 #include <sbx/error.h>
 
-#include "base/text.h"
+#include "base/path-lock.h"
 
 #define MODE_BITS 0777
 #define N_FDS_SPARE 8
@@ -101,44 +101,6 @@ static int parse_path(const char *path, struct sockaddr_un *ret, struct sbx_erro
 	return 0;
 }
 
-/* Mode 0600, our own file only: in a directory like /tmp another user could hold a lock on its own
- * file forever. */
-static int open_lock(const char *lock_path)
-{
-	_cleanup_close_ int fd =
-		open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
-		return -EPERM;
-	return take_fd(&fd);
-}
-
-/* unlock() removes the file, so the fd on which this process waited may refer to an unlinked file;
- * then open the new one. Returns an fd for unlock(). */
-static int lock(const char *lock_path)
-{
-	for (;;) {
-		_cleanup_close_ int fd = open_lock(lock_path);
-		struct stat st;
-
-		if (fd < 0)
-			return fd;
-		if (flock(fd, LOCK_EX) < 0 || fstat(fd, &st) < 0)
-			return -errno;
-		if (st.st_nlink > 0)
-			return take_fd(&fd);
-	}
-}
-
-static void unlock(int fd, const char *lock_path)
-{
-	(void)unlink(lock_path);
-	(void)close(fd);
-}
-
 /* Returns 0 if @path is free now. */
 static int remove_stale(const char *path, const struct sockaddr_un *address, struct sbx_error *err)
 {
@@ -210,26 +172,19 @@ static int open_locked(const char *path, const struct sockaddr_un *address, mode
 
 int listen_open(const char *path, mode_t mode, struct listen_socket *ret, struct sbx_error *err)
 {
-	_cleanup_text_ struct text lock_path = TEXT_INIT;
 	struct sockaddr_un address;
-	int lock_fd, r;
+	int lock_fd, r = parse_path(path, &address, err);
 
-	r = parse_path(path, &address, err);
 	if (r < 0)
 		return r;
-	text_addf(&lock_path, "%s.lock", path);
-	r = text_status(&lock_path);
-	if (r < 0)
-		return fail(r, path, err);
-
-	lock_fd = lock(text_string(&lock_path));
+	lock_fd = path_lock(path);
 	if (lock_fd == -ENOENT)
 		return fail_because(lock_fd, path, "its directory does not exist",
 				    "create the directory, or start it by its unit", err);
 	if (lock_fd < 0)
 		return fail(lock_fd, path, err);
 	r = open_locked(path, &address, mode, ret, err);
-	unlock(lock_fd, text_string(&lock_path));
+	path_unlock(lock_fd, path);
 	return r;
 }
 

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * path_unlock() removes the file, so the fd on which a process waited may refer to an unlinked
+ * file; then it opens the new one.
+ */
+
+#include "base/path-lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+static int open_file(const char *path)
+{
+	_cleanup_close_ int fd =
+		open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+		return -EPERM;
+	return take_fd(&fd);
+}
+
+static int lock_file(const char *path)
+{
+	for (;;) {
+		_cleanup_close_ int fd = open_file(path);
+		struct stat st;
+
+		if (fd < 0)
+			return fd;
+		if (flock(fd, LOCK_EX) < 0 || fstat(fd, &st) < 0)
+			return -errno;
+		if (st.st_nlink > 0)
+			return take_fd(&fd);
+	}
+}
+
+int path_lock(const char *path)
+{
+	_cleanup_text_ struct text file = TEXT_INIT;
+
+	text_addf(&file, "%s.lock", path);
+	return text_status(&file) < 0 ? text_status(&file) : lock_file(text_string(&file));
+}
+
+void path_unlock(int fd, const char *path)
+{
+	_cleanup_text_ struct text file = TEXT_INIT;
+
+	text_addf(&file, "%s.lock", path);
+	if (text_status(&file) == 0)
+		(void)unlink(text_string(&file));
+	(void)close(fd);
+}
