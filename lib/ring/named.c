@@ -319,11 +319,12 @@ int named_take(const char *name, int role, uint64_t timeout_usec, struct named_c
 	return 0;
 }
 
-int named_tell_sealed(const struct named_channel *channel, struct sbx_error *err)
+int named_tell_sealed(const struct named_channel *channel, uint64_t timeout_usec,
+		      struct sbx_error *err)
 {
 	char bytes[NAMED_BYTES_MAX + 1];
 	size_t n_bytes, n_fds;
 
-	return named_ask(channel->keeper, channel->name, "{\"type\":\"SEALED\"}", SBX_RING_FOREVER,
+	return named_ask(channel->keeper, channel->name, "{\"type\":\"SEALED\"}", timeout_usec,
 			 bytes, &n_bytes, NULL, 0, &n_fds, err);
 }

@@ -68,7 +68,8 @@ void named_channel_deinit(struct named_channel *channel);
 int named_take(const char *name, int role, uint64_t timeout_usec, struct named_channel *ret,
 	       struct sbx_error *err);
 /* The server has mapped and sealed its file: the keeper may admit a client. */
-int named_tell_sealed(const struct named_channel *channel, struct sbx_error *err);
+int named_tell_sealed(const struct named_channel *channel, uint64_t timeout_usec,
+		      struct sbx_error *err);
 
 /* ---- for the keeper, and for tools that ask one ---- */
 

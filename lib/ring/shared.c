@@ -817,7 +817,7 @@ static int open_by_name(struct shared *shared, const char *name, struct sbx_erro
 	if (r == 0)
 		r = region_map(&channel.files, role, &shared->region, err);
 	if (r == 0 && role == SBX_RING_SERVER)
-		r = named_tell_sealed(&channel, err);
+		r = named_tell_sealed(&channel, shared->ring.config.timeout_usec, err);
 	if (r < 0)
 		return r;
 	shared->socket = take_fd(&channel.socket);

@@ -152,8 +152,9 @@ SBX_API void sbx_ring_release(struct sbx_ring *ring);
  * Frames: messages that begin with a type and a request id (sbx-frame-layout(7)).
  *
  * sbx_ring_request() sends one with a new request id and waits for the frame with the same id;
- * frames with id 0 that arrive before it are kept for sbx_ring_receive_frame(). A frame with
- * another id answers a request that timed out and is dropped. *@ret_payload is valid until the next
+ * frames with id 0 that arrive before it are kept for sbx_ring_receive_frame(), and count as
+ * readable for sbx_ring_wait(); sbx_ring_receive() does not return them. A frame with another id
+ * answers a request that timed out and is dropped. *@ret_payload is valid until the next
  * call with @ring. SBX_RING_EMPTY: no response before the time-out.
  */
 SBX_API int sbx_ring_send_frame(struct sbx_ring *ring, uint8_t type, uint32_t request_id,
@@ -199,7 +200,8 @@ struct sbx_ring_statistics {
 	uint64_t full;		   /* times that a message found no room */
 	uint64_t sleeps;	   /* times that this side slept in the kernel */
 	uint64_t wakes;		   /* wake-ups sent to the other side */
-	uint64_t high_water_bytes; /* most bytes of the other side that waited at once */
+	uint64_t high_water_bytes; /* most bytes of the other side that waited at once; 0 in
+				    * call mode, where the reader sees one message at a time */
 	uint64_t now_bytes;	   /* now on their way to the other side */
 };
 SBX_API void sbx_ring_get_statistics(const struct sbx_ring *ring, struct sbx_ring_statistics *ret);
