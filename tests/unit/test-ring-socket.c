@@ -605,6 +605,8 @@ static void large_messages_come_back_whole(void)
 	static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
 	_cleanup_free_ uint8_t *message = malloc(SBX_RING_MESSAGE_MAX);
 
+	if (!message)
+		abort();
 	for (size_t i = 0; i < SBX_RING_MESSAGE_MAX; i++)
 		message[i] = (uint8_t)(i * 7 + i / 251);
 	for (size_t t = 0; t < N_ELEMENTS(types); t++) {
@@ -1049,6 +1051,8 @@ static void a_server_comes_back_to_its_port_at_once(void)
 
 		if (!endpoint)
 			endpoint = strdup(server->endpoint);
+		if (!endpoint)
+			abort();
 		expect_str(server->endpoint, endpoint);
 		client = open_at(SBX_RING_TCP, endpoint, SBX_RING_CLIENT);
 		talk(server, client);
