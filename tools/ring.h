@@ -220,6 +220,7 @@ struct ring_status {
 	char name[NAMED_NAME_MAX + 1];
 	char state[32], mode[16];
 	uint64_t capacity;
+	uint64_t keeper_pid;
 	uint64_t pids[2];    /* of server and client; 0: none */
 	uint64_t n_bytes[2]; /* on their way from server and client */
 };
