@@ -3,9 +3,8 @@
 /*
  * One side of a channel: from the command line to struct sbx_ring, and what its results mean
  *
- * Where the channel is follows from one of four places, and two of them at once are refused: a
- * NAME,
- * --endpoint, --fd, and without all of these $SBX_RING_FD, which sbx-spawn and "sbx-ring pair" set.
+ * Where the channel is follows from a NAME, --endpoint or --fd, of which two at once are refused,
+ * and without all of these from $SBX_RING_FD, which sbx-spawn and "sbx-ring pair" set.
  */
 
 #include "ring.h"
@@ -41,6 +40,39 @@ int ring_refuse(struct sbx_error *err, const char *what, const char *why, const 
 
 /* ---- the options ---- */
 
+const char *const ring_modes[] = {
+	[SBX_RING_STREAM] = "stream",
+	[SBX_RING_CALL] = "call",
+	NULL,
+};
+const char *const ring_roles[] = {
+	[SBX_RING_SERVER] = "server",
+	[SBX_RING_CLIENT] = "client",
+	NULL,
+};
+const char *const ring_full_policies[] = {
+	[SBX_RING_WHEN_FULL_WAIT] = "wait",
+	[SBX_RING_WHEN_FULL_FAIL] = "fail",
+	[SBX_RING_WHEN_FULL_DROP] = "drop",
+	NULL,
+};
+
+int ring_check_size(uint64_t size, size_t *ret, struct sbx_error *err)
+{
+	uint64_t capacity = size > 0 ? size / 2 : (uint64_t)SBX_RING_CAPACITY_DEFAULT;
+
+	if (size > 0 && ((size & (size - 1)) != 0 || capacity < SBX_RING_CAPACITY_MIN ||
+			 capacity > SBX_RING_CAPACITY_MAX))
+		return error_fill(
+			err, -EINVAL,
+			"it is for both directions together, and each has a power of two from "
+			"64KiB to 1GiB",
+			"choose 128KiB, 1MiB, 2GiB, or another power of two between",
+			"no channel can have the size %" PRIu64, size);
+	*ret = (size_t)capacity;
+	return 0;
+}
+
 static int find_word(const char *const *words, const char *word)
 {
 	int i = 0;
@@ -66,26 +98,30 @@ static int set_property(struct sbx_ring_config *config, const char *property, st
 	return r;
 }
 
+static int set_transport(struct sbx_ring_config *config, const char *transport,
+			 struct sbx_error *err)
+{
+	int r = sbx_ring_configure(config, "ipc_transport", transport, err);
+
+	return r < 0 ? error_retell(err, r, "option '--transport' cannot take '%s'", transport) : 0;
+}
+
 /* Properties first: an option on the same command line wins. */
 static int configure(const struct side *side, struct sbx_ring_config *config, struct sbx_error *err)
 {
-	static const char *const transports[] = { "shared_memory", "unix_socket", "tcp", NULL };
-	static const char *const modes[] = { "stream", "call", NULL };
-	static const char *const policies[] = { "wait", "fail", "drop", NULL };
 	const struct ring_values *values = side->values;
+	int r = 0;
 
-	for (size_t i = 0; i < values->properties.n_items; i++) {
-		int r = set_property(config, values->properties.items[i], err);
-
-		if (r < 0)
-			return r;
-	}
-	if (values->transport)
-		config->transport = find_word(transports, values->transport);
+	for (size_t i = 0; r == 0 && i < values->properties.n_items; i++)
+		r = set_property(config, values->properties.items[i], err);
+	if (r == 0 && values->transport)
+		r = set_transport(config, values->transport, err);
+	if (r < 0)
+		return r;
 	if (values->mode)
-		config->mode = find_word(modes, values->mode);
+		config->mode = find_word(ring_modes, values->mode);
 	if (values->when_full)
-		config->when_full = find_word(policies, values->when_full);
+		config->when_full = find_word(ring_full_policies, values->when_full);
 	if (values->size > 0)
 		config->total_bytes = (size_t)values->size;
 	if (values->endpoint)
@@ -169,7 +205,6 @@ static int check_transport(const struct sbx_ring_config *config, struct place *p
 
 static int check_role(struct side *side, const struct place *place, struct sbx_error *err)
 {
-	static const char *const roles[] = { "server", "client", NULL };
 	const struct ring_values *values = side->values;
 
 	if (values->create && place->socket < 0)
@@ -182,7 +217,7 @@ static int check_role(struct side *side, const struct place *place, struct sbx_e
 	if (place->socket >= 0)
 		side->role = values->create ? SBX_RING_SERVER : SBX_RING_CLIENT;
 	if (values->role)
-		side->role = find_word(roles, values->role);
+		side->role = find_word(ring_roles, values->role);
 	return 0;
 }
 

@@ -27,7 +27,9 @@ done <<'END'
 2|send --fd 0|cannot use file descriptor 0 as a channel|it is not a unix socket|start the command with
 2|send --fd 99|option '--fd' cannot take '99'||
 2|send a --transport tcp|a NAME does not go with this transport|a name is of a channel in shared memory|write the path or the port
-2|send a --transport udp|option '--transport' cannot take 'udp'||
+2|send a --transport udp|option '--transport' cannot take 'udp'|UDP loses messages|use tcp, or unix_socket
+2|send a --transport grpc|option '--transport' cannot take 'grpc'|channels have frames of their own|use tcp
+2|send a --transport unix_scoket|option '--transport' cannot take 'unix_scoket'|there is no such transport|did you mean 'unix_socket'?
 2|send --null --framed a|--null does not go with --framed|messages end with NUL|leave out one of them
 2|send a --when-full maybe|option '--when-full' cannot take 'maybe'||
 2|send a --timeout 5|option '--timeout' cannot take '5'||
@@ -56,8 +58,8 @@ done <<'END'
 2|pair --wiht true -- true|unknown option '--wiht'||did you mean '--with'?
 2|pair --size 1MiB --with true -- true|||
 2|pipe|||
-2|pipe --size 3MiB -- cat|||
-2|pipe --size 1 -- cat|||
+2|pipe --size 3MiB -- echo started|no channel can have the size 3145728|it is for both directions together|choose 128KiB
+2|pipe --size 1 -- echo started|no channel can have the size 1|it is for both directions together|choose 128KiB
 2|pipe --size lots -- cat|option '--size' cannot take 'lots'||
 2|pipe --audit-fd 99 -- cat|option '--audit-fd' cannot take '99'||
 2|pipe --mode call -- cat|unknown option '--mode'||
