@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -221,6 +222,38 @@ static int check_role(struct side *side, const struct place *place, struct sbx_e
 	return 0;
 }
 
+/* The first option that has set @config's size or mode. */
+static const char *name_choice(const struct ring_values *values)
+{
+	if (values->size > 0)
+		return "--size";
+	return values->mode ? "--mode" : "--property with a size";
+}
+
+/* What another process chooses, or the transport does not have, would be ignored. */
+static int check_choices(const struct side *side, const struct sbx_ring_config *config,
+			 const struct place *place, struct sbx_error *err)
+{
+	const struct ring_values *values = side->values;
+	bool is_shared = config->transport == SBX_RING_SHARED_MEMORY;
+	char what[64];
+
+	if (!values->mode && (config->total_bytes == 0 || !is_shared))
+		return 0;
+	if (!is_shared)
+		return ring_refuse(err, "--mode has no effect on this transport",
+				   "only channels in shared memory have modes", "leave it out");
+	(void)snprintf(what, sizeof(what), "%s has no effect here", name_choice(values));
+	if (place->name)
+		return ring_refuse(err, what,
+				   "the keeper has chosen size and mode of a channel with a name",
+				   "leave it out, and give it to 'sbx-ring create'");
+	if (side->role == SBX_RING_CLIENT)
+		return ring_refuse(err, what, "the server chooses size and mode of a channel",
+				   "leave it out, or give it to the side with --create");
+	return 0;
+}
+
 /* ---- open ---- */
 
 /* The socket must be one: sbx_ring_open() would close stdin or a file. */
@@ -360,6 +393,8 @@ int side_open(struct side *side, const char *name, struct sbx_error *err)
 		r = check_transport(&config, &place, err);
 	if (r == 0)
 		r = check_role(side, &place, err);
+	if (r == 0)
+		r = check_choices(side, &config, &place, err);
 	if (r == 0 && place.socket >= 0)
 		r = side->values->follow ? refuse_follow(err) : check_socket(place.socket, err);
 	if (r != 0)

@@ -30,6 +30,14 @@ done <<'END'
 2|send a --transport udp|option '--transport' cannot take 'udp'|UDP loses messages|use tcp, or unix_socket
 2|send a --transport grpc|option '--transport' cannot take 'grpc'|channels have frames of their own|use tcp
 2|send a --transport unix_scoket|option '--transport' cannot take 'unix_scoket'|there is no such transport|did you mean 'unix_socket'?
+2|send a --size 2MiB|--size has no effect here|the keeper has chosen size and mode|leave it out, and give it to 'sbx-ring create'
+2|send a --mode call|--mode has no effect here|the keeper has chosen size and mode|leave it out, and give it to 'sbx-ring create'
+2|send a --property ipc_shm_size=2097152|--property with a size has no effect here|the keeper has chosen size|leave it out
+2|send a --property ipc_buffer_size=1024|--property with a size has no effect here|the keeper has chosen size|leave it out
+2|recv --endpoint a --size 2MiB|--size has no effect here|the keeper has chosen size and mode|leave it out
+2|recv --endpoint a --role server --mode call|--mode has no effect here|the keeper has chosen size and mode|leave it out
+2|call --serve --endpoint a --mode call -- cat|--mode has no effect here|the keeper has chosen size and mode|leave it out
+2|send --transport unix_socket --endpoint "$work/s" --mode call|--mode has no effect on this transport|only channels in shared memory|leave it out
 2|send --null --framed a|--null does not go with --framed|messages end with NUL|leave out one of them
 2|send a --when-full maybe|option '--when-full' cannot take 'maybe'||
 2|send a --timeout 5|option '--timeout' cannot take '5'||
@@ -45,6 +53,8 @@ done <<'END'
 2|recv --null --framed a|--null does not go with --framed|messages end with NUL|leave out one of them
 2|recv --role both a|option '--role' cannot take 'both'||
 2|recv --when-full drop a|unknown option '--when-full'||
+2|pair --with 'sbx-ring send --create' -- sbx-ring recv --size 2MiB|--size has no effect here|the server chooses size and mode|leave it out, or give it to the side with --create
+2|pair --with 'sbx-ring send --create' -- sbx-ring recv --mode call|--mode has no effect here|the server chooses size and mode|leave it out, or give it to the side with --create
 1|call none|cannot use the channel 'none'|no keeper of this name runs|start one: sbx-ring create none
 2|call|no channel given|there is no NAME|write a NAME
 2|call --serve|no command given|--serve answers with a command|write 'sbx-ring call --serve -- cat'

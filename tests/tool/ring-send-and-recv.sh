@@ -3,15 +3,15 @@
 # Records of stdin arrive as the same records of stdout, over every transport.
 . "${SBX_SOURCE:?}/tests/tool/ring.sh"
 
-through() { # OPTIONS: of both sides
-	sbx-ring pair --with "sbx-ring send --create $1 <in" -- sbx-ring recv $1 >got
+through() { # OPTIONS: of both sides; OPTIONS: of the server
+	sbx-ring pair --with "sbx-ring send --create $1 ${2:-} <in" -- sbx-ring recv $1 >got
 }
 same() { through "$@" && cmp in got; }
 
 seq 200000 >in
 check lines_arrive_in_order same ''
-check lines_arrive_in_mode_call same '--mode call'
-check lines_arrive_through_a_small_channel same '--size 128KiB'
+check lines_arrive_in_mode_call same '' '--mode call'
+check lines_arrive_through_a_small_channel same '' '--size 128KiB'
 check lines_arrive_over_a_unix_socket same '--transport unix_socket'
 printf 'last line without newline' >in
 through ''
@@ -22,7 +22,7 @@ check empty_lines_are_messages same ''
 check no_line_is_no_message same ''
 head -c 3000000 /dev/urandom | tr '\n' x >in && echo >>in
 check a_long_line_arrives same ''
-check a_long_line_arrives_through_a_small_channel same '--size 128KiB'
+check a_long_line_arrives_through_a_small_channel same '' '--size 128KiB'
 printf 'one\ntwo\0three\0\0' >in
 check nul_separates_messages_with_newlines same --null
 python3 - >in <<'END'
@@ -32,7 +32,7 @@ for size in [0, 1, 7, 8, 9, 63, 64, 65, 131064, 131065, 4000000] + [random.randr
 END
 check framed_messages_may_have_any_bytes same --framed
 check framed_messages_arrive_over_a_unix_socket same '--framed --transport unix_socket'
-check framed_messages_arrive_through_a_small_channel same '--framed --size 128KiB --mode call'
+check framed_messages_arrive_through_a_small_channel same --framed '--size 128KiB --mode call'
 
 head -c 16777221 /dev/zero | tr '\0' x >in && echo >>in
 check the_longest_message_arrives same ''
