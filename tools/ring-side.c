@@ -282,8 +282,8 @@ static void know_peer_of(struct side *side, int socket)
 	side->has_peer = peer_identify(socket, &side->peer) == 0;
 }
 
-/* The keeper knows which process has the other role now. */
-static void ask_for_peer(struct side *side)
+/* The keeper knows which process has the other role now. False if it does not tell. */
+static bool ask_for_peer(struct side *side)
 {
 	_cleanup_close_ int keeper = named_connect(side->name, NULL);
 	char bytes[NAMED_BYTES_MAX + 1];
@@ -295,11 +295,12 @@ static void ask_for_peer(struct side *side)
 	    named_ask(keeper, side->name, "{\"type\":\"STATUS\"}", STATUS_USEC, bytes, &n_bytes,
 		      NULL, 0, &n_fds, NULL) < 0 ||
 	    ring_status_parse(bytes, n_bytes, &status) < 0)
-		return;
+		return false;
 	pid = status.pids[side->role == SBX_RING_SERVER ? SBX_RING_CLIENT : SBX_RING_SERVER];
 	side->has_peer = pid > 0 && pid <= INT32_MAX;
 	side->peer.pid = (pid_t)pid;
 	side->peer.place = PEER_BESIDE;
+	return true;
 }
 
 /* A refusal by the other side, and wrong input, are answers; the rest is a failure. */
@@ -308,11 +309,14 @@ static int status_of(int r)
 	static const struct {
 		int code, status;
 	} statuses[] = {
-		{ -EINVAL, TOOL_USAGE },  { -EOPNOTSUPP, TOOL_USAGE }, { -ENOENT, TOOL_NO },
-		{ -EBUSY, TOOL_NO },	  { -ECONNREFUSED, TOOL_NO },  { -EPERM, TOOL_NO },
-		{ -EACCES, TOOL_NO },	  { -ETIMEDOUT, TOOL_NO },     { -ECONNRESET, TOOL_NO },
-		{ -EPIPE, TOOL_NO },	  { -EPROTO, TOOL_NO },	       { -EBADMSG, TOOL_NO },
-		{ -EADDRINUSE, TOOL_NO },
+		{ -EINVAL, TOOL_USAGE },       { -EOPNOTSUPP, TOOL_USAGE },
+		{ -ENOENT, TOOL_NO },	       { -EBUSY, TOOL_NO },
+		{ -ECONNREFUSED, TOOL_NO },    { -EPERM, TOOL_NO },
+		{ -EACCES, TOOL_NO },	       { -ETIMEDOUT, TOOL_NO },
+		{ -ECONNRESET, TOOL_NO },      { -EPIPE, TOOL_NO },
+		{ -EPROTO, TOOL_NO },	       { -EBADMSG, TOOL_NO },
+		{ -EADDRINUSE, TOOL_NO },      { -EEXIST, TOOL_USAGE },
+		{ -ENAMETOOLONG, TOOL_USAGE }, { -ENOTDIR, TOOL_USAGE },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(statuses); i++)
@@ -363,7 +367,7 @@ static int open_ring(struct side *side, const struct sbx_ring_config *config, in
 	r = sbx_ring_open(config, side->role, take_fd(&owned), &side->ring, err);
 	if (r < 0 && err && err->fix[0] == '\0')
 		sbx_error_fix(err, "%s",
-			      r == -ETIMEDOUT || r == -ECONNRESET
+			      r == -ETIMEDOUT || r == -ECONNRESET || r == -EPIPE
 				      ? "start the other side, or allow more time (--timeout)"
 				      : "see 'man sbx-ring' for what a channel needs");
 	if (r == 0)
@@ -440,7 +444,7 @@ static int record_end(struct side *side, int r, struct sbx_error *err)
 		return 0;
 	/* Only now: the other side may have come after this one. */
 	if (side->name)
-		ask_for_peer(side);
+		(void)ask_for_peer(side);
 	ending.peer = side->has_peer ? &side->peer : NULL;
 	sbx_ring_get_statistics(side->ring, &ending.statistics);
 	return ring_record_end(&side->recorder, &ending, err);
@@ -465,6 +469,8 @@ void side_deinit(struct side *side)
 	peer_deinit(&side->peer);
 }
 
+#define LET_IT_STAY "let the other side stay until this one has ended; see its own messages"
+
 static const struct {
 	int code;
 	const char *why, *fix;
@@ -472,14 +478,46 @@ static const struct {
 	{ SBX_RING_FULL, "there was no room for the message before the time-out",
 	  "let the other side read faster, allow more time (--timeout), or make a larger channel" },
 	{ SBX_RING_EMPTY, "no message came before the time-out", "allow more time (--timeout)" },
-	{ SBX_RING_CLOSED, "the other side has closed the channel", NULL },
-	{ -EPIPE, "the other side has closed the channel", NULL },
+	{ SBX_RING_CLOSED, "the other side has closed the channel", LET_IT_STAY },
+	{ -EPIPE, "the other side has closed the channel", LET_IT_STAY },
 	{ -ECONNRESET, "the process of the other side has died", "see its own messages" },
 	{ -EMSGSIZE, "a message has at most 16777221 bytes", "send it in parts" },
 };
 
+/* The only side that can be open before the other one has come is the server. */
+static bool lacks_client(struct side *side)
+{
+	if (side->role != SBX_RING_SERVER || !side->ring)
+		return false;
+	if (!side->name)
+		return !sbx_ring_is_connected(side->ring);
+	return ask_for_peer(side) && !side->has_peer;
+}
+
+/* A server that waited in vain. --when-full=fail does not wait. */
+static bool explain_wait(struct side *side, int r, struct sbx_error *err)
+{
+	bool waits = !side->values->when_full || strcmp(side->values->when_full, "fail") != 0;
+
+	if (r != SBX_RING_EMPTY && r != SBX_RING_FULL)
+		return false;
+	/* Memory can be full before a client comes; a socket has no room before. */
+	if ((r == SBX_RING_EMPTY || waits || !side->name) && lacks_client(side)) {
+		sbx_error_why(err, "no client came before the time-out");
+		sbx_error_fix(err, "start the client, or allow more time (--timeout)");
+		return true;
+	}
+	if (r == SBX_RING_EMPTY || waits)
+		return false;
+	sbx_error_why(err, "there was no room for the message");
+	sbx_error_fix(err,
+		      "let the other side read faster, write --when-full=wait, or make a larger "
+		      "channel");
+	return true;
+}
+
 /* A violation names what the other side wrote. */
-static void explain(const struct side *side, int r, const char *doing, struct sbx_error *err)
+static void explain(struct side *side, int r, const char *doing, struct sbx_error *err)
 {
 	const char *violation = side->ring ? sbx_ring_violation(side->ring) : NULL;
 
@@ -490,6 +528,8 @@ static void explain(const struct side *side, int r, const char *doing, struct sb
 		sbx_error_fix(err, "do not trust that process; see VIOLATIONS in sbx-ring(1)");
 		return;
 	}
+	if (explain_wait(side, r, err))
+		return;
 	for (size_t i = 0; i < N_ELEMENTS(explanations); i++) {
 		if (explanations[i].code != r)
 			continue;

@@ -65,6 +65,7 @@ check the_end_of_stdin_ends_both wait "$pair"
 run sbx-ring pair --with 'yes | sbx-ring send --create 2>said' -- bash -c 'sbx-ring recv | head -n 2; exit "${PIPESTATUS[0]}"'
 check a_reader_that_has_gone_ends_recv_as_by_sigpipe test "$status:$out" = "141:y
 y"
+check the_server_is_told_what_to_do grep -q 'fix: let the other side stay' said
 run sbx-ring pair --with 'seq 5 | sbx-ring send --create' -- sh -c 'sbx-ring recv >/dev/full'
 check a_full_disk_is_reported refuses 125 'cannot write the messages to stdout' 'No space left on device' 'check where standard output goes'
 run sbx-ring pair --with 'seq 5 | sbx-ring send --create' -- sh -c 'sbx-ring recv >&-'
@@ -84,8 +85,9 @@ unread() { # OPTION...: of send
 yes 'a line of a text that fills the channel' | head -n 10000 >in
 unread --when-full fail
 check fail_ends_at_the_first_message_without_room refuses 1 'cannot send message' 'there was no room for the message' 'let the other side read'
+check fail_has_no_time_out eval '! err_has time-out'
 unread --when-full wait --timeout 50ms
-check wait_ends_after_the_time_out refuses 1 'cannot send message' 'there was no room for the message' 'let the other side read'
+check wait_ends_after_the_time_out refuses 1 'cannot send message' 'there was no room for the message before the time-out' 'let the other side read'
 unread --when-full drop
 check drop_counts_what_it_has_dropped refuses 1 '' 'there was no room for them (--when-full=drop)' 'let the other side read faster'
 check it_says_how_many err_has 'of 10000 messages were dropped'
