@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,9 @@
 #define STATUS_USEC UINT64_C(5000000)
 #define FIRST_FD 3
 #define RECONNECT_PAUSE_NSEC 50000000
+/* A client says after so long that it waits for its server. */
+#define PATIENCE_MSEC 2000
+#define USEC_PER_MSEC 1000
 
 int ring_refuse(struct sbx_error *err, const char *what, const char *why, const char *fix)
 {
@@ -351,6 +355,23 @@ static void tell_chosen_port(const struct side *side)
 		log_write(&side->run->log, LOG_LEVEL_NOTICE, NULL, "the endpoint is %s", endpoint);
 }
 
+/* Two clients, one of which lacks --create, would wait for each other in silence. The wait here is
+ * a part of that of sbx_ring_open(). */
+static void tell_of_the_wait(struct side *side, int socket)
+{
+	const uint64_t patience_usec = (uint64_t)PATIENCE_MSEC * USEC_PER_MSEC;
+	struct pollfd polled = { .fd = socket, .events = POLLIN };
+
+	if (side->role != SBX_RING_CLIENT || side->config.transport != SBX_RING_SHARED_MEMORY ||
+	    side->run->verbosity < 0 || side->config.timeout_usec <= patience_usec ||
+	    poll(&polled, 1, PATIENCE_MSEC) != 0)
+		return;
+	side->config.timeout_usec -= patience_usec;
+	log_write(&side->run->log, LOG_LEVEL_NOTICE, NULL,
+		  "waiting for the server at the other end of the socket: one of the two sides "
+		  "needs --create");
+}
+
 static int open_ring(struct side *side, const struct sbx_ring_config *config, int socket,
 		     struct sbx_error *err)
 {
@@ -359,12 +380,14 @@ static int open_ring(struct side *side, const struct sbx_ring_config *config, in
 
 	if (r < 0)
 		return r;
-	if (socket >= 0)
-		know_peer_of(side, socket);
 	side->config = *config;
+	if (socket >= 0) {
+		know_peer_of(side, socket);
+		tell_of_the_wait(side, socket);
+	}
 	side->timeout_usec =
 		side->values->timeout_usec > 0 ? side->values->timeout_usec : SBX_RING_FOREVER;
-	r = sbx_ring_open(config, side->role, take_fd(&owned), &side->ring, err);
+	r = sbx_ring_open(&side->config, side->role, take_fd(&owned), &side->ring, err);
 	if (r < 0 && err && err->fix[0] == '\0')
 		sbx_error_fix(err, "%s",
 			      r == -ETIMEDOUT || r == -ECONNRESET || r == -EPIPE

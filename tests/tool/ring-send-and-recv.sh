@@ -95,4 +95,12 @@ run sbx-ring pair --with 'cat <&3 >/dev/null' -- sbx-ring recv --timeout 50ms
 check a_client_without_a_server_ends_after_the_time_out refuses 1 'cannot receive the channel' 'the server sent nothing' ''
 run sbx-ring pair --with 'sbx-ring recv --create --timeout 50ms; true' -- sh -c 'cat <&3 >/dev/null'
 check no_message_before_the_time_out_is_reported err_has 'no message came before the time-out'
+
+# Two clients: one of them lacks --create.
+run sbx-ring pair --with 'sbx-ring recv --timeout 2500ms; true' -- sbx-ring recv --timeout 2500ms
+check two_clients_say_that_they_wait err_has 'waiting for the server at the other end of the socket: one of the two sides needs --create'
+check each_says_it_once test "$(grep -c waiting <<<"$err")" = 2
+check the_time_out_holds_from_the_start refuses 1 'cannot receive the channel' 'the server sent nothing' 'start the other side'
+run sbx-ring pair --with 'sbx-ring -q recv --timeout 2500ms; true' -- sbx-ring -q recv --timeout 2500ms
+check quiet_clients_wait_in_silence eval '! err_has waiting'
 finish
