@@ -129,7 +129,10 @@ static void tell_error(struct asking *asking, const struct module_message *messa
 	asking->n_failed++;
 	(void)sbx_error_what(&err, -EIO, "the request in line %" PRIu64 " has failed",
 			     asking->input.number);
-	sbx_error_why(&err, "error %" PRId32 ": %s", message->error, text_string(&asking->line));
+	/* An errno where the other side is "call --serve"; another program may have other numbers.
+	 */
+	sbx_error_why(&err, "%s (%s, %" PRId32 ")", text_string(&asking->line),
+		      strerror(message->error), message->error);
 	tool_tell(asking->side.run, &err);
 }
 
@@ -337,7 +340,7 @@ static int serve_one(struct answering *answering)
 
 	if (r != 0)
 		return r;
-	/* Without an id there is nobody to answer. */
+	/* The sender of a frame without an id waits for no answer. */
 	if (request_id == 0)
 		return 0;
 	if (type != MESSAGE_CALL_SERVICE)

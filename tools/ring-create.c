@@ -134,24 +134,6 @@ static int say(const struct creating *creating, struct sbx_error *err)
 	return tool_flush(run, err);
 }
 
-static int check_size(const struct ring_values *values, size_t *ret, struct sbx_error *err)
-{
-	uint64_t capacity =
-		values->size > 0 ? values->size / 2 : (uint64_t)SBX_RING_CAPACITY_DEFAULT;
-
-	if (values->size > 0 &&
-	    ((values->size & (values->size - 1)) != 0 || capacity < SBX_RING_CAPACITY_MIN ||
-	     capacity > SBX_RING_CAPACITY_MAX))
-		return error_fill(
-			err, -EINVAL,
-			"it is for both directions together, and each has a power of two from "
-			"64KiB to 1GiB",
-			"choose 128KiB, 1MiB, 2GiB, or another power of two between",
-			"no channel can have the size %llu", (unsigned long long)values->size);
-	*ret = (size_t)capacity;
-	return 0;
-}
-
 static int start(struct creating *creating, struct sbx_error *err)
 {
 	int r = service_new(&creating->run->log, NULL, NULL, &creating->service, err);
@@ -215,7 +197,7 @@ int ring_verb_create(void *context, int n_operands, char *operands[], struct sbx
 				   "leave out the others, or add --fds to start a command");
 	r = named_check(creating.name, err);
 	if (r >= 0)
-		r = check_size(creating.values, &creating.capacity, err);
+		r = ring_check_size(creating.values->size, &creating.capacity, err);
 	if (r < 0)
 		return TOOL_USAGE;
 	(void)signal(SIGPIPE, SIG_IGN);

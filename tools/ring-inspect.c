@@ -125,17 +125,18 @@ static const struct {
 	{ "wake-ups", "wakes", SBX_RING_COUNTER_WAKES },
 };
 
+/* NULL: no process has the role. */
 static const char *name_state(const struct inspected *inspected, int side)
 {
 	if (!inspected->has_files || inspected->status.pids[side] == 0)
-		return "-";
+		return NULL;
 	switch (half_of(inspected, side, SBX_RING_STATE_OFFSET)) {
 	case SBX_RING_STATE_OPEN:
 		return "open";
 	case SBX_RING_STATE_CLOSED:
 		return "closed";
 	default:
-		return "not defined";
+		return "not_defined";
 	}
 }
 
@@ -156,7 +157,7 @@ static const char *name_violation(const struct inspected *inspected, int side)
 	uint64_t number = counter_of(inspected, side, SBX_RING_COUNTER_VIOLATION);
 	const char *name = number <= INT32_MAX ? ring_violation_name((int)number) : NULL;
 
-	return number == 0 ? NULL : name ? name : "not defined";
+	return number == 0 ? NULL : name ? name : "not_defined";
 }
 
 static void add_row(struct table *table, const char *title, const char *server, const char *client)
@@ -196,8 +197,8 @@ static void show_table(const struct inspected *inspected, struct text *out)
 
 	add_row(&table, "", "SERVER", "CLIENT");
 	add_number_row(&table, "process", inspected->status.pids);
-	add_row(&table, "state", name_state(inspected, SBX_RING_SERVER),
-		name_state(inspected, SBX_RING_CLIENT));
+	add_row(&table, "state", or_dash(name_state(inspected, SBX_RING_SERVER)),
+		or_dash(name_state(inspected, SBX_RING_CLIENT)));
 	add_number_row(&table, "bytes on their way from it", inspected->status.n_bytes);
 	if (inspected->has_files) {
 		add_row(&table, "sleeps until there are", name_sleeping(inspected, SBX_RING_SERVER),
@@ -215,7 +216,7 @@ static void show(const struct inspected *inspected, struct text *out)
 	text_addf(out, "%s: %s, %s, ", inspected->status.name, inspected->status.state,
 		  inspected->status.mode);
 	units_add_size(out, inspected->status.capacity);
-	text_add(out, " each way\n");
+	text_addf(out, " each way, kept by process %" PRIu64 "\n", inspected->status.keeper_pid);
 	show_table(inspected, out);
 }
 
@@ -224,8 +225,8 @@ static void add_side(struct json_writer *json, const struct inspected *inspected
 	json_add_object(json);
 	json_member_u64(json, "pid", inspected->status.pids[side]);
 	json_member_u64(json, "now_bytes", inspected->status.n_bytes[side]);
+	json_member_string(json, "state", name_state(inspected, side));
 	if (inspected->has_files) {
-		json_member_string(json, "state", name_state(inspected, side));
 		json_member_u64(json, "tail", word_of(inspected, side, SBX_RING_TAIL_OFFSET));
 		json_member_u64(json, "head", word_of(inspected, side, SBX_RING_HEAD_OFFSET));
 		json_member_u64(json, "sleeping",
@@ -248,6 +249,10 @@ static void show_in_json(const struct inspected *inspected, struct text *out)
 	json_member_string(&json, "state", inspected->status.state);
 	json_member_string(&json, "mode", inspected->status.mode);
 	json_member_u64(&json, "capacity", inspected->status.capacity);
+	json_add_name(&json, "keeper");
+	json_add_object(&json);
+	json_member_u64(&json, "pid", inspected->status.keeper_pid);
+	json_end_object(&json);
 	json_add_name(&json, "server");
 	add_side(&json, inspected, SBX_RING_SERVER);
 	json_add_name(&json, "client");
@@ -287,9 +292,9 @@ static int inspect_once(struct tool_run *run, int keeper, const char *name, stru
 		return r;
 	if (run->json)
 		show_in_json(&inspected, &run->out);
-	else if (run->verbosity >= 0)
+	else
 		show(&inspected, &run->out);
-	if (values->dump && (run->json || run->verbosity >= 0))
+	if (values->dump)
 		dump(run, &inspected, &run->out);
 	return tool_flush(run, err);
 }
@@ -342,7 +347,7 @@ int ring_verb_inspect(void *context, int n_operands, char *operands[], struct sb
 	if (keeper >= 0)
 		r = values->watch ? watch(run, keeper, operands[0], err)
 				  : inspect_once(run, keeper, operands[0], err);
-	if (r == -EINVAL)
+	if (r == -EINVAL || r == -ENAMETOOLONG)
 		return TOOL_USAGE;
 	return r == -ENOENT || r == -EPERM ? TOOL_NO : r;
 }

@@ -164,6 +164,7 @@ static void add_status(const struct keeper *keeper, struct json_writer *json)
 	json_member_string(json, "state", name_state(now));
 	json_member_string(json, "mode", keeper->options.is_call ? "call" : "stream");
 	json_member_u64(json, "capacity", keeper->options.capacity);
+	json_member_u64(json, "keeper_pid", (uint64_t)getpid());
 	json_member_u64(json, "server_pid", (uint64_t)now->pids[SBX_RING_SERVER]);
 	json_member_u64(json, "client_pid", (uint64_t)now->pids[SBX_RING_CLIENT]);
 	json_member_u64(json, "server_bytes", count_bytes(keeper, SBX_RING_SERVER));
@@ -253,7 +254,7 @@ static void serve_waiting(struct keeper *keeper)
 	}
 }
 
-/* Nothing of this generation can reach anybody any more. */
+/* No process can get anything of this generation any more. */
 static bool is_used_up(const struct generation *now)
 {
 	if (now->holders[SBX_RING_SERVER] || now->holders[SBX_RING_CLIENT] ||

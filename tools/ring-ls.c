@@ -3,7 +3,7 @@
 /*
  * sbx-ring ls: the channels with a name, from the sockets of their keepers
  *
- * A socket that nobody listens on is one of a keeper that was killed; "create" replaces it.
+ * A socket on which no process listens is one of a keeper that was killed; "create" replaces it.
  */
 
 #include "ring.h"
@@ -27,7 +27,7 @@
 #include "tool.h"
 
 #define ANSWER_USEC UINT64_C(5000000)
-#define N_COLUMNS 7
+#define N_COLUMNS 8
 
 /* Why a keeper is shown without numbers. */
 static const char *ask(const char *name, struct ring_status *ret)
@@ -77,6 +77,7 @@ static void add_row(struct table *table, const char *name, const char *problem,
 	table_add(table, status->mode);
 	add_size(table, 2 * status->capacity);
 	add_size(table, status->n_bytes[SBX_RING_SERVER] + status->n_bytes[SBX_RING_CLIENT]);
+	add_pid(table, status->keeper_pid);
 	add_pid(table, status->pids[SBX_RING_SERVER]);
 	add_pid(table, status->pids[SBX_RING_CLIENT]);
 }
@@ -94,6 +95,7 @@ static void add_object(struct text *out, const char *name, const char *problem,
 		json_member_string(&json, "mode", status->mode);
 		json_member_u64(&json, "capacity", status->capacity);
 		json_member_u64(&json, "bytes", 2 * status->capacity);
+		json_member_u64(&json, "keeper_pid", status->keeper_pid);
 		json_member_u64(&json, "server_pid", status->pids[SBX_RING_SERVER]);
 		json_member_u64(&json, "client_pid", status->pids[SBX_RING_CLIENT]);
 		json_member_u64(&json, "server_bytes", status->n_bytes[SBX_RING_SERVER]);
@@ -103,8 +105,12 @@ static void add_object(struct text *out, const char *name, const char *problem,
 	text_add_char(out, '\n');
 }
 
+/* DT_UNKNOWN: the file system does not tell. */
 static int is_socket_of_channel(const struct dirent *entry)
 {
+	if (entry->d_type != DT_SOCK && entry->d_type != DT_UNKNOWN)
+		return 0;
+
 	_cleanup_free_ char *name = strdup(entry->d_name);
 	char *suffix = name ? strrchr(name, '.') : NULL;
 
@@ -116,9 +122,9 @@ static int is_socket_of_channel(const struct dirent *entry)
 
 static void list(struct tool_run *run, struct dirent **entries, int n_entries)
 {
-	static const char *const titles[N_COLUMNS] = { "NAME",	 "STATE",  "MODE",  "SIZE",
-						       "ON WAY", "SERVER", "CLIENT" };
-	_cleanup_table_ struct table table = { .n_columns = N_COLUMNS, .numbers = 0x78 };
+	static const char *const titles[N_COLUMNS] = { "NAME",	 "STATE",  "MODE",   "SIZE",
+						       "ON WAY", "KEEPER", "SERVER", "CLIENT" };
+	_cleanup_table_ struct table table = { .n_columns = N_COLUMNS, .numbers = 0xf8 };
 
 	for (int i = 0; i < N_COLUMNS; i++)
 		table_add(&table, titles[i]);
@@ -131,6 +137,8 @@ static void list(struct tool_run *run, struct dirent **entries, int n_entries)
 		problem = ask(name, &status);
 		if (run->json)
 			add_object(&run->out, name, problem, &status);
+		else if (run->verbosity < 0)
+			text_addf(&run->out, "%s\n", name);
 		else
 			add_row(&table, name, problem, &status);
 	}

@@ -247,8 +247,12 @@ int ring_verb_pipe(void *context, int n_operands, char *operands[], struct sbx_e
 		.pipe = { -EBADF, -EBADF },
 		.consumer = -EBADF,
 	};
-	int r;
+	const struct ring_values *values = run->values;
+	size_t capacity;
+	int r = ring_check_size(values->size, &capacity, err);
 
+	if (r < 0)
+		return TOOL_USAGE;
 	operands[n_operands] = NULL;
 	(void)signal(SIGPIPE, SIG_IGN);
 	r = make_ends(&piping, err);

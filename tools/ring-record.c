@@ -19,6 +19,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "ring/counters.h"
 
 #define TOOL "sbx-ring"
 
@@ -27,23 +28,6 @@ static const char *const ends[] = {
 	[RING_END_DIED] = "died",
 	[RING_END_VIOLATION] = "violation",
 	[RING_END_FAILED] = "failed",
-};
-
-static const struct {
-	const char *name;
-	size_t offset;
-} counters[] = {
-#define COUNTER(member)                                                                            \
-	{                                                                                          \
-#member, offsetof(struct sbx_ring_statistics, member)                              \
-	}
-	COUNTER(messages_sent),	   COUNTER(messages_received),
-	COUNTER(send_failures),	   COUNTER(receive_failures),
-	COUNTER(bytes_sent),	   COUNTER(bytes_received),
-	COUNTER(dropped),	   COUNTER(full),
-	COUNTER(sleeps),	   COUNTER(wakes),
-	COUNTER(high_water_bytes),
-#undef COUNTER
 };
 
 int ring_record_open(const struct ring_values *values, struct recorder *ret, struct sbx_error *err)
@@ -57,18 +41,6 @@ int ring_record_open(const struct ring_values *values, struct recorder *ret, str
 		return sbx_error_what(err, -errno, "cannot use --audit-fd=%d", values->audit_fd);
 	recorder_use_fd(ret, fd);
 	return 0;
-}
-
-static void add_counters(struct json_writer *json, const struct sbx_ring_statistics *statistics)
-{
-	json_add_name(json, "counters");
-	json_add_object(json);
-	for (size_t i = 0; i < N_ELEMENTS(counters); i++) {
-		const char *at = (const char *)statistics + counters[i].offset;
-
-		json_member_u64(json, counters[i].name, *(const uint64_t *)(const void *)at);
-	}
-	json_end_object(json);
 }
 
 static void add_peer(struct json_writer *json, const struct peer *peer)
@@ -132,6 +104,6 @@ int ring_record_end(struct recorder *recorder, const struct ring_ending *ending,
 		return r;
 	begin(recorder, ending, channel, "ring_closed", &record, &json);
 	json_member_string(&json, "end", ends[ending->end]);
-	add_counters(&json, &ending->statistics);
+	ring_add_counters(&json, &ending->statistics);
 	return record_send(recorder, &record, &json, err);
 }

@@ -118,6 +118,10 @@ int ring_verb_recv(void *context, int n_operands, char *operands[], struct sbx_e
 
 	if (r != 0)
 		return r;
+	if (run->json)
+		return ring_refuse(err, "recv does not go with --json",
+				   "messages have any bytes, and are written as they are",
+				   "leave it out; --framed keeps messages apart");
 	(void)signal(SIGPIPE, SIG_IGN);
 	r = side_open(&receiving.side, n_operands > 0 ? operands[0] : NULL, err);
 	if (r != 0)

@@ -3,15 +3,16 @@
 /*
  * One side of a channel: from the command line to struct sbx_ring, and what its results mean
  *
- * Where the channel is follows from one of four places, and two of them at once are refused: a
- * NAME,
- * --endpoint, --fd, and without all of these $SBX_RING_FD, which sbx-spawn and "sbx-ring pair" set.
+ * Where the channel is follows from a NAME, --endpoint or --fd, of which two at once are refused,
+ * and without all of these from $SBX_RING_FD, which sbx-spawn and "sbx-ring pair" set.
  */
 
 #include "ring.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -32,6 +33,9 @@
 #define STATUS_USEC UINT64_C(5000000)
 #define FIRST_FD 3
 #define RECONNECT_PAUSE_NSEC 50000000
+/* A client says after so long that it waits for its server. */
+#define PATIENCE_MSEC 2000
+#define USEC_PER_MSEC 1000
 
 int ring_refuse(struct sbx_error *err, const char *what, const char *why, const char *fix)
 {
@@ -40,6 +44,39 @@ int ring_refuse(struct sbx_error *err, const char *what, const char *why, const 
 }
 
 /* ---- the options ---- */
+
+const char *const ring_modes[] = {
+	[SBX_RING_STREAM] = "stream",
+	[SBX_RING_CALL] = "call",
+	NULL,
+};
+const char *const ring_roles[] = {
+	[SBX_RING_SERVER] = "server",
+	[SBX_RING_CLIENT] = "client",
+	NULL,
+};
+const char *const ring_full_policies[] = {
+	[SBX_RING_WHEN_FULL_WAIT] = "wait",
+	[SBX_RING_WHEN_FULL_FAIL] = "fail",
+	[SBX_RING_WHEN_FULL_DROP] = "drop",
+	NULL,
+};
+
+int ring_check_size(uint64_t size, size_t *ret, struct sbx_error *err)
+{
+	uint64_t capacity = size > 0 ? size / 2 : (uint64_t)SBX_RING_CAPACITY_DEFAULT;
+
+	if (size > 0 && ((size & (size - 1)) != 0 || capacity < SBX_RING_CAPACITY_MIN ||
+			 capacity > SBX_RING_CAPACITY_MAX))
+		return error_fill(
+			err, -EINVAL,
+			"it is for both directions together, and each has a power of two from "
+			"64KiB to 1GiB",
+			"choose 128KiB, 1MiB, 2GiB, or another power of two between",
+			"no channel can have the size %" PRIu64, size);
+	*ret = (size_t)capacity;
+	return 0;
+}
 
 static int find_word(const char *const *words, const char *word)
 {
@@ -66,26 +103,30 @@ static int set_property(struct sbx_ring_config *config, const char *property, st
 	return r;
 }
 
+static int set_transport(struct sbx_ring_config *config, const char *transport,
+			 struct sbx_error *err)
+{
+	int r = sbx_ring_configure(config, "ipc_transport", transport, err);
+
+	return r < 0 ? error_retell(err, r, "option '--transport' cannot take '%s'", transport) : 0;
+}
+
 /* Properties first: an option on the same command line wins. */
 static int configure(const struct side *side, struct sbx_ring_config *config, struct sbx_error *err)
 {
-	static const char *const transports[] = { "shared_memory", "unix_socket", "tcp", NULL };
-	static const char *const modes[] = { "stream", "call", NULL };
-	static const char *const policies[] = { "wait", "fail", "drop", NULL };
 	const struct ring_values *values = side->values;
+	int r = 0;
 
-	for (size_t i = 0; i < values->properties.n_items; i++) {
-		int r = set_property(config, values->properties.items[i], err);
-
-		if (r < 0)
-			return r;
-	}
-	if (values->transport)
-		config->transport = find_word(transports, values->transport);
+	for (size_t i = 0; r == 0 && i < values->properties.n_items; i++)
+		r = set_property(config, values->properties.items[i], err);
+	if (r == 0 && values->transport)
+		r = set_transport(config, values->transport, err);
+	if (r < 0)
+		return r;
 	if (values->mode)
-		config->mode = find_word(modes, values->mode);
+		config->mode = find_word(ring_modes, values->mode);
 	if (values->when_full)
-		config->when_full = find_word(policies, values->when_full);
+		config->when_full = find_word(ring_full_policies, values->when_full);
 	if (values->size > 0)
 		config->total_bytes = (size_t)values->size;
 	if (values->endpoint)
@@ -169,7 +210,6 @@ static int check_transport(const struct sbx_ring_config *config, struct place *p
 
 static int check_role(struct side *side, const struct place *place, struct sbx_error *err)
 {
-	static const char *const roles[] = { "server", "client", NULL };
 	const struct ring_values *values = side->values;
 
 	if (values->create && place->socket < 0)
@@ -182,7 +222,39 @@ static int check_role(struct side *side, const struct place *place, struct sbx_e
 	if (place->socket >= 0)
 		side->role = values->create ? SBX_RING_SERVER : SBX_RING_CLIENT;
 	if (values->role)
-		side->role = find_word(roles, values->role);
+		side->role = find_word(ring_roles, values->role);
+	return 0;
+}
+
+/* The first option that has set @config's size or mode. */
+static const char *name_choice(const struct ring_values *values)
+{
+	if (values->size > 0)
+		return "--size";
+	return values->mode ? "--mode" : "--property with a size";
+}
+
+/* What another process chooses, or the transport does not have, would be ignored. */
+static int check_choices(const struct side *side, const struct sbx_ring_config *config,
+			 const struct place *place, struct sbx_error *err)
+{
+	const struct ring_values *values = side->values;
+	bool is_shared = config->transport == SBX_RING_SHARED_MEMORY;
+	char what[64];
+
+	if (!values->mode && (config->total_bytes == 0 || !is_shared))
+		return 0;
+	if (!is_shared)
+		return ring_refuse(err, "--mode has no effect on this transport",
+				   "only channels in shared memory have modes", "leave it out");
+	(void)snprintf(what, sizeof(what), "%s has no effect here", name_choice(values));
+	if (place->name)
+		return ring_refuse(err, what,
+				   "the keeper has chosen size and mode of a channel with a name",
+				   "leave it out, and give it to 'sbx-ring create'");
+	if (side->role == SBX_RING_CLIENT)
+		return ring_refuse(err, what, "the server chooses size and mode of a channel",
+				   "leave it out, or give it to the side with --create");
 	return 0;
 }
 
@@ -214,8 +286,8 @@ static void know_peer_of(struct side *side, int socket)
 	side->has_peer = peer_identify(socket, &side->peer) == 0;
 }
 
-/* The keeper knows which process has the other role now. */
-static void ask_for_peer(struct side *side)
+/* The keeper knows which process has the other role now. False if it does not tell. */
+static bool ask_for_peer(struct side *side)
 {
 	_cleanup_close_ int keeper = named_connect(side->name, NULL);
 	char bytes[NAMED_BYTES_MAX + 1];
@@ -227,11 +299,12 @@ static void ask_for_peer(struct side *side)
 	    named_ask(keeper, side->name, "{\"type\":\"STATUS\"}", STATUS_USEC, bytes, &n_bytes,
 		      NULL, 0, &n_fds, NULL) < 0 ||
 	    ring_status_parse(bytes, n_bytes, &status) < 0)
-		return;
+		return false;
 	pid = status.pids[side->role == SBX_RING_SERVER ? SBX_RING_CLIENT : SBX_RING_SERVER];
 	side->has_peer = pid > 0 && pid <= INT32_MAX;
 	side->peer.pid = (pid_t)pid;
 	side->peer.place = PEER_BESIDE;
+	return true;
 }
 
 /* A refusal by the other side, and wrong input, are answers; the rest is a failure. */
@@ -240,11 +313,14 @@ static int status_of(int r)
 	static const struct {
 		int code, status;
 	} statuses[] = {
-		{ -EINVAL, TOOL_USAGE },  { -EOPNOTSUPP, TOOL_USAGE }, { -ENOENT, TOOL_NO },
-		{ -EBUSY, TOOL_NO },	  { -ECONNREFUSED, TOOL_NO },  { -EPERM, TOOL_NO },
-		{ -EACCES, TOOL_NO },	  { -ETIMEDOUT, TOOL_NO },     { -ECONNRESET, TOOL_NO },
-		{ -EPIPE, TOOL_NO },	  { -EPROTO, TOOL_NO },	       { -EBADMSG, TOOL_NO },
-		{ -EADDRINUSE, TOOL_NO },
+		{ -EINVAL, TOOL_USAGE },       { -EOPNOTSUPP, TOOL_USAGE },
+		{ -ENOENT, TOOL_NO },	       { -EBUSY, TOOL_NO },
+		{ -ECONNREFUSED, TOOL_NO },    { -EPERM, TOOL_NO },
+		{ -EACCES, TOOL_NO },	       { -ETIMEDOUT, TOOL_NO },
+		{ -ECONNRESET, TOOL_NO },      { -EPIPE, TOOL_NO },
+		{ -EPROTO, TOOL_NO },	       { -EBADMSG, TOOL_NO },
+		{ -EADDRINUSE, TOOL_NO },      { -EEXIST, TOOL_USAGE },
+		{ -ENAMETOOLONG, TOOL_USAGE }, { -ENOTDIR, TOOL_USAGE },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(statuses); i++)
@@ -279,6 +355,23 @@ static void tell_chosen_port(const struct side *side)
 		log_write(&side->run->log, LOG_LEVEL_NOTICE, NULL, "the endpoint is %s", endpoint);
 }
 
+/* Two clients, one of which lacks --create, would wait for each other in silence. The wait here is
+ * a part of that of sbx_ring_open(). */
+static void tell_of_the_wait(struct side *side, int socket)
+{
+	const uint64_t patience_usec = (uint64_t)PATIENCE_MSEC * USEC_PER_MSEC;
+	struct pollfd polled = { .fd = socket, .events = POLLIN };
+
+	if (side->role != SBX_RING_CLIENT || side->config.transport != SBX_RING_SHARED_MEMORY ||
+	    side->run->verbosity < 0 || side->config.timeout_usec <= patience_usec ||
+	    poll(&polled, 1, PATIENCE_MSEC) != 0)
+		return;
+	side->config.timeout_usec -= patience_usec;
+	log_write(&side->run->log, LOG_LEVEL_NOTICE, NULL,
+		  "waiting for the server at the other end of the socket: one of the two sides "
+		  "needs --create");
+}
+
 static int open_ring(struct side *side, const struct sbx_ring_config *config, int socket,
 		     struct sbx_error *err)
 {
@@ -287,15 +380,17 @@ static int open_ring(struct side *side, const struct sbx_ring_config *config, in
 
 	if (r < 0)
 		return r;
-	if (socket >= 0)
-		know_peer_of(side, socket);
 	side->config = *config;
+	if (socket >= 0) {
+		know_peer_of(side, socket);
+		tell_of_the_wait(side, socket);
+	}
 	side->timeout_usec =
 		side->values->timeout_usec > 0 ? side->values->timeout_usec : SBX_RING_FOREVER;
-	r = sbx_ring_open(config, side->role, take_fd(&owned), &side->ring, err);
+	r = sbx_ring_open(&side->config, side->role, take_fd(&owned), &side->ring, err);
 	if (r < 0 && err && err->fix[0] == '\0')
 		sbx_error_fix(err, "%s",
-			      r == -ETIMEDOUT || r == -ECONNRESET
+			      r == -ETIMEDOUT || r == -ECONNRESET || r == -EPIPE
 				      ? "start the other side, or allow more time (--timeout)"
 				      : "see 'man sbx-ring' for what a channel needs");
 	if (r == 0)
@@ -325,6 +420,8 @@ int side_open(struct side *side, const char *name, struct sbx_error *err)
 		r = check_transport(&config, &place, err);
 	if (r == 0)
 		r = check_role(side, &place, err);
+	if (r == 0)
+		r = check_choices(side, &config, &place, err);
 	if (r == 0 && place.socket >= 0)
 		r = side->values->follow ? refuse_follow(err) : check_socket(place.socket, err);
 	if (r != 0)
@@ -370,7 +467,7 @@ static int record_end(struct side *side, int r, struct sbx_error *err)
 		return 0;
 	/* Only now: the other side may have come after this one. */
 	if (side->name)
-		ask_for_peer(side);
+		(void)ask_for_peer(side);
 	ending.peer = side->has_peer ? &side->peer : NULL;
 	sbx_ring_get_statistics(side->ring, &ending.statistics);
 	return ring_record_end(&side->recorder, &ending, err);
@@ -395,6 +492,8 @@ void side_deinit(struct side *side)
 	peer_deinit(&side->peer);
 }
 
+#define LET_IT_STAY "let the other side stay until this one has ended; see its own messages"
+
 static const struct {
 	int code;
 	const char *why, *fix;
@@ -402,14 +501,46 @@ static const struct {
 	{ SBX_RING_FULL, "there was no room for the message before the time-out",
 	  "let the other side read faster, allow more time (--timeout), or make a larger channel" },
 	{ SBX_RING_EMPTY, "no message came before the time-out", "allow more time (--timeout)" },
-	{ SBX_RING_CLOSED, "the other side has closed the channel", NULL },
-	{ -EPIPE, "the other side has closed the channel", NULL },
+	{ SBX_RING_CLOSED, "the other side has closed the channel", LET_IT_STAY },
+	{ -EPIPE, "the other side has closed the channel", LET_IT_STAY },
 	{ -ECONNRESET, "the process of the other side has died", "see its own messages" },
 	{ -EMSGSIZE, "a message has at most 16777221 bytes", "send it in parts" },
 };
 
+/* The only side that can be open before the other one has come is the server. */
+static bool lacks_client(struct side *side)
+{
+	if (side->role != SBX_RING_SERVER || !side->ring)
+		return false;
+	if (!side->name)
+		return !sbx_ring_is_connected(side->ring);
+	return ask_for_peer(side) && !side->has_peer;
+}
+
+/* A server that waited in vain. --when-full=fail does not wait. */
+static bool explain_wait(struct side *side, int r, struct sbx_error *err)
+{
+	bool waits = !side->values->when_full || strcmp(side->values->when_full, "fail") != 0;
+
+	if (r != SBX_RING_EMPTY && r != SBX_RING_FULL)
+		return false;
+	/* Memory can be full before a client comes; a socket has no room before. */
+	if ((r == SBX_RING_EMPTY || waits || !side->name) && lacks_client(side)) {
+		sbx_error_why(err, "no client came before the time-out");
+		sbx_error_fix(err, "start the client, or allow more time (--timeout)");
+		return true;
+	}
+	if (r == SBX_RING_EMPTY || waits)
+		return false;
+	sbx_error_why(err, "there was no room for the message");
+	sbx_error_fix(err,
+		      "let the other side read faster, write --when-full=wait, or make a larger "
+		      "channel");
+	return true;
+}
+
 /* A violation names what the other side wrote. */
-static void explain(const struct side *side, int r, const char *doing, struct sbx_error *err)
+static void explain(struct side *side, int r, const char *doing, struct sbx_error *err)
 {
 	const char *violation = side->ring ? sbx_ring_violation(side->ring) : NULL;
 
@@ -420,6 +551,8 @@ static void explain(const struct side *side, int r, const char *doing, struct sb
 		sbx_error_fix(err, "do not trust that process; see VIOLATIONS in sbx-ring(1)");
 		return;
 	}
+	if (explain_wait(side, r, err))
+		return;
 	for (size_t i = 0; i < N_ELEMENTS(explanations); i++) {
 		if (explanations[i].code != r)
 			continue;

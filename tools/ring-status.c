@@ -29,6 +29,7 @@ static const struct {
 	TEXT(state, "state"),
 	TEXT(mode, "mode"),
 	NUMBER(capacity, "capacity"),
+	NUMBER(keeper_pid, "keeper_pid"),
 	NUMBER(pids[SBX_RING_SERVER], "server_pid"),
 	NUMBER(pids[SBX_RING_CLIENT], "client_pid"),
 	NUMBER(n_bytes[SBX_RING_SERVER], "server_bytes"),

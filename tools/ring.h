@@ -72,6 +72,15 @@ verb_fn ring_verb_ls;
 /* Fills @err; returns TOOL_USAGE. */
 int ring_refuse(struct sbx_error *err, const char *what, const char *why, const char *fix);
 
+/* Words of options, NULL-terminated, by the enums of <sbx/ring.h>. */
+extern const char *const ring_modes[];
+extern const char *const ring_roles[];
+extern const char *const ring_full_policies[];
+
+/* The capacity of one direction of a channel of @size, where 0 is the default. -EINVAL with @err.
+ */
+int ring_check_size(uint64_t size, size_t *ret, struct sbx_error *err);
+
 /* ---- ring-record.c: records about the end of a channel ---- */
 
 /* How it ended, as in sbx-audit-layout(7). */
@@ -220,6 +229,7 @@ struct ring_status {
 	char name[NAMED_NAME_MAX + 1];
 	char state[32], mode[16];
 	uint64_t capacity;
+	uint64_t keeper_pid;
 	uint64_t pids[2];    /* of server and client; 0: none */
 	uint64_t n_bytes[2]; /* on their way from server and client */
 };

@@ -9,6 +9,8 @@
 
 #include "ring.h"
 
+#include "ring/properties.h"
+
 #include "tool.h"
 
 #define OPTION(long_name, type, member, meta, text)                                                \
@@ -30,29 +32,49 @@
 		.help = text                                                                       \
 	}
 
+/* sbx_ring_configure() refuses other words, and has reasons for some. */
+#define TRANSPORT(long_name, member, text)                                                         \
+	{                                                                                          \
+		.name = long_name, .kind = OPTION_STRING,                                          \
+		.offset = offsetof(struct ring_values, member), .metavar = "TRANSPORT",            \
+		.choices = ring_transport_names, .help = text                                      \
+	}
+
 #define ABOVE_ZERO(long_name, type, member, meta, text)                                            \
 	{                                                                                          \
 		.name = long_name, .kind = type, .offset = offsetof(struct ring_values, member),   \
 		.metavar = meta, .help = text, .is_above_zero = true                               \
 	}
 
-static const char *const modes[] = { "stream", "call", NULL };
-static const char *const transports[] = { "shared_memory", "unix_socket", "tcp", NULL };
-static const char *const roles[] = { "server", "client", NULL };
-static const char *const full_policies[] = { "wait", "fail", "drop", NULL };
-
 #define OPTIONS_OF_CHANNELS                                                                        \
 	ABOVE_ZERO("size", OPTION_SIZE, size, "SIZE", "of both directions together (1MiB)"),       \
-		CHOICE("mode", mode, "MODE", modes, "stream: many messages; call: one at a time")
+		CHOICE("mode", mode, "MODE", ring_modes,                                           \
+		       "stream: many messages; call: one at a time")
+
+/* The names of the channels that there are. */
+#define LISTER "sbx-ring ls -q"
+
+#define OPTION_ENDPOINT                                                                            \
+	{                                                                                          \
+		.name = "endpoint", .kind = OPTION_STRING,                                         \
+		.offset = offsetof(struct ring_values, endpoint), .metavar = "ENDPOINT",           \
+		.lister = LISTER, .help = "a path, localhost:PORT, or the name of a channel"       \
+	}
+
+#define OPTION_SOCKET                                                                              \
+	{                                                                                          \
+		.name = "fd", .kind = OPTION_FD, .offset = offsetof(struct ring_values, fd),       \
+		.metavar = "FD",                                                                   \
+		.opener = "sbx-ring pair --with='sbx-ring send --create' -- sbx-ring recv --fd=3", \
+		.help = "a connected unix socket ($SBX_RING_FD)"                                   \
+	}
 
 /* Which channel, and as which side. */
 #define OPTIONS_OF_SIDES                                                                           \
-	CHOICE("transport", transport, "TRANSPORT", transports,                                    \
-	       "shared_memory (the default), unix_socket or tcp"),                                 \
-		OPTION("endpoint", OPTION_STRING, endpoint, "ENDPOINT",                            \
-		       "a path, localhost:PORT, or the name of a channel"),                        \
-		OPTION("fd", OPTION_FD, fd, "FD", "a connected unix socket ($SBX_RING_FD)"),       \
-		CHOICE("role", role, "ROLE", roles, "server makes the channel, client joins it"),  \
+	TRANSPORT("transport", transport, "shared_memory is the default"), OPTION_ENDPOINT,        \
+		OPTION_SOCKET,                                                                     \
+		CHOICE("role", role, "ROLE", ring_roles,                                           \
+		       "server makes the channel, client joins it"),                               \
 		FLAG("create", 0, create, "be the server on --fd"),                                \
 		ABOVE_ZERO("timeout", OPTION_TIME, timeout_usec, "TIME",                           \
 			   "longest wait for the other side (for ever)"),                          \
@@ -72,7 +94,7 @@ static const char *const full_policies[] = { "wait", "fail", "drop", NULL };
 		FLAG("framed", 0, by_length, "messages begin with their length, 4 bytes")
 
 #define OPTION_WHEN_FULL                                                                           \
-	CHOICE("when-full", when_full, "POLICY", full_policies,                                    \
+	CHOICE("when-full", when_full, "POLICY", ring_full_policies,                               \
 	       "wait (the default), fail, or drop the message")
 
 static const struct option_spec create_options[] = {
@@ -124,24 +146,32 @@ static const struct option_spec inspect_options[] = {
 	OPTION_END,
 };
 
+#define OF_CHANNEL(verb, words, kind, least, most, table, text)                                    \
+	{                                                                                          \
+		.name = #verb, .operands = words, .operand_kind = kind, .lister = LISTER,          \
+		.min_operands = least, .max_operands = most, .options = table, .help = text,       \
+		.run = ring_verb_##verb                                                            \
+	}
+
 static const struct verb_spec verbs[] = {
 	TOOL_VERB(ring, create, "NAME | --fds -- COMMAND [ARGUMENT...]", OPERAND_WORD, 1,
 		  OPERANDS_ANY, create_options, "make a channel for two other processes"),
-	TOOL_VERB(ring, send, "[NAME]", OPERAND_WORD, 0, 1, send_options,
-		  "send each line of stdin as a message"),
-	TOOL_VERB(ring, recv, "[NAME]", OPERAND_WORD, 0, 1, recv_options,
-		  "write each message to stdout as a line"),
-	TOOL_VERB(ring, call, "[NAME] | --serve -- COMMAND [ARGUMENT...]", OPERAND_COMMAND, 0,
-		  OPERANDS_ANY, call_options, "ask with lines of stdin, print the answers"),
-	TOOL_VERB(ring, pair, "-- COMMAND [ARGUMENT...]", OPERAND_COMMAND, 1, OPERANDS_ANY,
-		  pair_options, "start two commands with a channel between them"),
+	OF_CHANNEL(send, "[NAME]", OPERAND_WORD, 0, 1, send_options,
+		   "send each line of stdin as a message"),
+	OF_CHANNEL(recv, "[NAME]", OPERAND_WORD, 0, 1, recv_options,
+		   "write each message to stdout as a line"),
+	OF_CHANNEL(call, "[NAME] | --serve -- COMMAND [ARGUMENT...]", OPERAND_COMMAND, 0,
+		   OPERANDS_ANY, call_options, "ask with lines of stdin, print the answers"),
+	TOOL_VERB(ring, pair, "--with=COMMAND -- COMMAND [ARGUMENT...]", OPERAND_COMMAND, 1,
+		  OPERANDS_ANY, pair_options, "start two commands with a channel between them"),
 	TOOL_VERB(ring, pipe, "-- COMMAND [ARGUMENT...]", OPERAND_COMMAND, 1, OPERANDS_ANY,
 		  pipe_options, "pass stdin through shared memory to a command"),
-	TOOL_VERB(ring, inspect, "NAME", OPERAND_WORD, 1, 1, inspect_options,
-		  "show the state and the counters of a channel"),
+	OF_CHANNEL(inspect, "NAME", OPERAND_WORD, 1, 1, inspect_options,
+		   "show the state and the counters of a channel"),
 	{ .name = "stat",
 	  .operands = "NAME",
 	  .operand_kind = OPERAND_WORD,
+	  .lister = LISTER,
 	  .min_operands = 1,
 	  .max_operands = 1,
 	  .options = inspect_options,

@@ -192,18 +192,23 @@ static int check_fd(const char *word, int fd, struct sbx_error *err)
 	"give it one end of a socketpair(AF_UNIX, SOCK_SEQPACKET), whose other end the server of " \
 	"the channel holds"
 
-/* The first reason why @fd cannot be the socket of a channel, or NULL. */
-static const char *find_ring_fault(const struct spawn_values *values, int fd)
+/* The first reason why @fd cannot be the socket of a channel, or NULL; @passed are those of
+ * --pass-fd. */
+static const char *find_ring_fault(const struct spawn_values *values, int fd, const int *passed,
+				   size_t n_passed)
 {
-	if (fd == values->policy_fd || fd == values->proxy_fd || fd == values->report_fd ||
-	    fd == values->audit_fd)
-		return "another option uses the same file descriptor";
-	return fd_find_socket_fault(fd);
+	bool is_used = fd == values->policy_fd || fd == values->proxy_fd ||
+		       fd == values->report_fd || fd == values->audit_fd;
+
+	for (size_t i = 0; i < n_passed; i++)
+		is_used = is_used || fd == passed[i];
+	return is_used ? "another option uses the same file descriptor" : fd_find_socket_fault(fd);
 }
 
-static int check_ring(const struct spawn_values *values, struct sbx_error *err)
+static int check_ring(const struct spawn_values *values, const int *passed, size_t n_passed,
+		      struct sbx_error *err)
 {
-	const char *fault = find_ring_fault(values, values->ring_fd);
+	const char *fault = find_ring_fault(values, values->ring_fd, passed, n_passed);
 	char word[16];
 
 	if (!fault)
@@ -240,7 +245,7 @@ static int read_fds(struct spawn_run *run, struct sbx_error *err)
 	fds[run->request.n_fds++] = ring_fd;
 	run->request.has_ring = true;
 	run->request.ring_fd = ring_fd;
-	return check_ring(run->values, err);
+	return check_ring(run->values, fds, list->n_items, err);
 }
 
 static const char *nth_layer(const void *list, size_t i)

@@ -29,6 +29,10 @@ static void add_value(struct text *out, const struct option_spec *spec)
 			text_addf(out, "%s%s", choice == spec->choices ? "" : " ", *choice);
 		text_add(out, "' -- \"$cur\");");
 	}
+	if (spec->lister)
+		text_addf(out,
+			  " mapfile -t COMPREPLY < <(compgen -W '$(%s 2>/dev/null)' -- \"$cur\");",
+			  spec->lister);
 	text_add(out, " return ;;\n");
 }
 
@@ -102,6 +106,13 @@ static void add_command(struct text *out)
 		      "\tfi\n");
 }
 
+/* Of the -W list bash expands the command, and its output only into words. */
+static void add_listed_operand(struct text *out, const struct verb_spec *verb)
+{
+	text_addf(out, "mapfile -t COMPREPLY < <(compgen %s-W '$(%s 2>/dev/null)' -- \"$cur\")",
+		  verb->operand_kind == OPERAND_COMMAND ? "-c -f " : "", verb->lister);
+}
+
 static void add_operand(struct text *out, enum operand_kind kind)
 {
 	static const char *const actions[] = {
@@ -138,7 +149,10 @@ static void add_verb_cases(struct text *out, const struct command *command)
 		text_addf(out, "\t%s) if [[ $cur == -* ]]; then options+='", verb->name);
 		add_names(out, verb->options);
 		text_add(out, "'; else ");
-		add_operand(out, verb->operand_kind);
+		if (verb->lister)
+			add_listed_operand(out, verb);
+		else
+			add_operand(out, verb->operand_kind);
 		text_add(out, "; fi ;;\n");
 	}
 	text_add(out, "\t'') [[ $cur == -* ]] || mapfile -t COMPREPLY < <(compgen -W '");

@@ -31,6 +31,8 @@ static void add_option(struct text *out, const char *tool, const char *verb,
 			text_addf(out, "%s%s", choice == spec->choices ? "" : " ", *choice);
 		text_add(out, "'");
 	}
+	if (spec->lister)
+		text_addf(out, " -a '(%s 2>/dev/null)'", spec->lister);
 	text_add(out, " -d ");
 	add_text(out, spec->help);
 	text_add_char(out, '\n');
@@ -66,6 +68,11 @@ void completion_add_fish(struct text *out, const struct command *command,
 		add_text(out, verb->help);
 		text_addf(out, "\ncomplete -c %s -n '__fish_seen_subcommand_from %s' %s\n", tool,
 			  verb->name, operand_actions[verb->operand_kind]);
+		if (verb->lister)
+			text_addf(out,
+				  "complete -c %s -n '__fish_seen_subcommand_from %s' -a '(%s "
+				  "2>/dev/null)'\n",
+				  tool, verb->name, verb->lister);
 		add_options(out, tool, verb->name, verb->options);
 	}
 }

@@ -10,12 +10,16 @@
 /* Inside '...' of an _arguments specification these end a part unless escaped. */
 #define SPECIAL "[]:\\"
 #define QUOTE "'\\''"
+/* An action of _arguments: the lines of a command's output. */
+#define COMPADD "{compadd -- ${(f)\"$(%s 2>/dev/null)\"}}"
 
 static void add_value(struct text *out, const struct option_spec *spec)
 {
 	text_addf(out, ":%s:", spec->metavar);
 	if (completion_takes_path(spec))
 		text_add(out, "_files");
+	if (spec->lister)
+		text_addf(out, COMPADD, spec->lister);
 	if (!spec->choices)
 		return;
 	text_add(out, "(");
@@ -51,6 +55,15 @@ static void add_options(struct text *out, const struct option_spec *options)
 {
 	for (const struct option_spec *spec = options; spec && spec->name; spec++)
 		add_option(out, spec);
+}
+
+static void add_listed_operand(struct text *out, const struct verb_spec *verb)
+{
+	text_add(out, " \\\n\t\t'1:");
+	completion_add_escaped(out, verb->operands, SPECIAL, QUOTE);
+	text_addf(out, ":" COMPADD "'", verb->lister);
+	if (verb->operand_kind == OPERAND_COMMAND)
+		text_add(out, " \\\n\t\t'*::command:_normal'");
 }
 
 static void add_operand(struct text *out, const char *name, enum operand_kind kind)
@@ -89,7 +102,10 @@ static void add_verbs(struct text *out, const struct command *command)
 	for (const struct verb_spec *verb = command->verbs; verb->name; verb++) {
 		text_addf(out, "\t\t%s) _arguments -s -S", verb->name);
 		add_options(out, verb->options);
-		add_operand(out, verb->operands ? verb->operands : "", verb->operand_kind);
+		if (verb->lister)
+			add_listed_operand(out, verb);
+		else
+			add_operand(out, verb->operands ? verb->operands : "", verb->operand_kind);
 		text_add(out, " ;;\n");
 	}
 	text_add(out, "\t\tesac\n\t\t;;\n\tesac\n");

@@ -126,6 +126,8 @@ static int store_fd(const struct option_spec *spec, void *slot, const char *valu
 		if (spec->redirection)
 			sbx_error_fix(err, "open it in the shell: %.*s=%s %s%s", as.len, as.word,
 				      value, value, spec->redirection);
+		else if (spec->opener)
+			sbx_error_fix(err, "start it with a socket: %s", spec->opener);
 		else
 			sbx_error_fix(err, "it must be a socket that the program which starts this "
 					   "one has opened under this number");

@@ -42,13 +42,16 @@ struct option_spec {
 	enum option_kind kind;
 	size_t offset;		    /* of the value in the struct of values */
 	const char *metavar;	    /* "FILE"; NULL for flags and counts */
-	const char *const *choices; /* OPTION_CHOICE: NULL-terminated */
+	const char *const *choices; /* NULL-terminated; OPTION_CHOICE takes no other word */
 	const char *help;	    /* one line, no full stop */
 	bool is_above_zero; /* OPTION_NUMBER, _SIZE, _TIME: 0 is refused, which could mean none or
 			       any */
 	bool is_once;	    /* refused if given twice: the second value would replace the first */
 	const char
 		*redirection; /* OPTION_FD: how a shell opens it, ">FILE"; NULL: it is a socket */
+	const char *opener;   /* of a socket: a command that starts another one with it, or NULL */
+	const char *lister;   /* a command that prints the words to choose from, a line each, which
+				 no shell would expand; NULL: there is none */
 };
 
 #define OPTION_END                                                                                 \
@@ -73,6 +76,7 @@ struct verb_spec {
 	const char *name;     /* NULL ends the table */
 	const char *operands; /* "FILE..." for --help; NULL for none */
 	enum operand_kind operand_kind;
+	const char *lister; /* as of an option */
 	unsigned min_operands;
 	unsigned max_operands; /* OPERANDS_ANY */
 	const struct option_spec

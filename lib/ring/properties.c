@@ -9,12 +9,14 @@
  * The last key that is set counts. A size becomes the next power of two that a channel can have.
  */
 
-#include <sbx/ring.h>
+#include "ring/properties.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
+
+#include <sbx/ring.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -45,7 +47,7 @@ static int refuse(const struct property *property, const char *value, const char
 
 /* ---- ipc_transport ---- */
 
-static const char *const transports[] = {
+const char *const ring_transport_names[] = {
 	[SBX_RING_SHARED_MEMORY] = "shared_memory",
 	[SBX_RING_UNIX_SOCKET] = "unix_socket",
 	[SBX_RING_TCP] = "tcp",
@@ -68,7 +70,7 @@ static const struct {
 static int refuse_transport(const struct property *property, const char *value,
 			    struct sbx_error *err)
 {
-	const char *near = suggest_from(value, transports);
+	const char *near = suggest_from(value, ring_transport_names);
 	_cleanup_text_ struct text fix = TEXT_INIT;
 
 	for (size_t i = 0; i < N_ELEMENTS(refused_transports); i++)
@@ -78,15 +80,15 @@ static int refuse_transport(const struct property *property, const char *value,
 	if (near)
 		text_addf(&fix, "did you mean '%s'? ", near);
 	text_add(&fix, "the transports: ");
-	suggest_add_all_from(&fix, transports);
+	suggest_add_all_from(&fix, ring_transport_names);
 	return refuse(property, value, "there is no such transport", text_string(&fix), err);
 }
 
 static int set_transport(struct sbx_ring_config *config, const struct property *property,
 			 const char *value, struct sbx_error *err)
 {
-	for (int i = 0; transports[i]; i++) {
-		if (strcmp(transports[i], value) == 0) {
+	for (int i = 0; ring_transport_names[i]; i++) {
+		if (strcmp(ring_transport_names[i], value) == 0) {
 			config->transport = i;
 			return 0;
 		}

@@ -7,8 +7,7 @@
 
 enum ring_violation {
 	RING_OK = 0,
-	RING_TAIL_BEYOND_CAPACITY, /* more bytes sent than there is room for, or fewer than before
-				    */
+	RING_TAIL_BEYOND_CAPACITY, /* more sent than there is room for, or less than before */
 	RING_TAIL_NOT_ALIGNED,	   /* a tail inside a record */
 	RING_HEAD_BEYOND_TAIL,	   /* more bytes read than were sent, or fewer than before */
 	RING_LENGTH_OVER_LIMIT,	   /* a record longer than the record maximum */

@@ -6,6 +6,8 @@
 eval "$(sbx-spawn --completion=bash)"
 eval "$(sbx-config --completion=bash)"
 eval "$(sbx-policy --completion=bash)"
+eval "$(sbx-ring --completion=bash)"
+sbx-ring() { [ "$*" != 'ls -q' ] || printf '%s\n' one two; }
 compopt() { :; } # the builtin works only during a completion of bash
 cd "$work" || exit 1
 : >here.txt
@@ -60,6 +62,20 @@ complete_line sbx-config list --
 check the_options_of_another_verb_are_not offers_no --where
 complete_line sbx-config set --where = pr
 check a_choice_of_the_verbs_option_is_offered offers project
+
+for verb in send recv call inspect stat; do
+	complete_line sbx-ring "$verb" o
+	check "the_name_of_a_channel_is_offered_to_$verb" offers one
+	check "one_that_begins_otherwise_is_not_to_$verb" offers_no two
+done
+complete_line sbx-ring recv --endpoint t
+check a_name_is_offered_to_endpoint offers two
+complete_line sbx-ring recv --endpoint = t
+check so_it_is_behind_its_equals_sign offers two
+complete_line sbx-ring call ech
+check a_command_is_offered_to_call_too offers echo
+complete_line sbx-ring recv --transport t
+check transports_are_offered offers tcp
 
 complete_line sbx-policy update --from h
 check a_file_is_offered_although_another_verb_has_an_option_of_that_name offers here.txt

@@ -45,7 +45,7 @@ check the_error_names_the_request grep -q 'the request in line 2 has failed' err
 check other_requests_are_answered test "$(tr '\n' ' ' <got)" = '1 3 '
 call '' '-- sed -u 1q'
 check a_command_that_ends_is_an_error test "$ended" = 1
-check its_end_is_told grep -q 'the command has ended' error
+check its_end_is_told grep -q 'why: the command has ended (Broken pipe, 32)' error
 call '' '-- sh -c "exit 7"'
 check its_status_is_that_of_serve has_status 7
 call '' '-- no-such-command'

@@ -9,18 +9,35 @@ check and_no_error has_status 0
 create one
 create two --mode call --size 2MiB
 run sbx-ring ls
-check ls_has_a_line_for_each out_has 'one   waiting_for_server  stream  1MiB       0       -       -'
-check it_shows_mode_and_size out_has 'two   waiting_for_server  call    2MiB       0       -       -'
+check ls_has_a_line_for_each out_has "one   waiting_for_server  stream  1MiB       0$(printf %8s "$(cat keeper.one)")       -       -"
+check it_shows_mode_and_size out_has "two   waiting_for_server  call    2MiB       0$(printf %8s "$(cat keeper.two)")       -       -"
+run sbx-ring -q ls
+check quietly_it_lists_names_alone out_is 'one
+two'
+run sbx-ring ls --json
+check json_has_the_keeper out_has "\"keeper_pid\":$(cat keeper.one),"
+: >run/sbx/rings/file.sock
+mkdir run/sbx/rings/directory.sock
+run sbx-ring -q ls
+check what_is_not_a_socket_is_not_listed out_is 'one
+two'
 run sbx-ring inspect one
 check a_channel_without_sides_can_be_inspected out_has 'one: waiting_for_server, stream, 512KiB each way'
+check the_keeper_is_told out_has "each way, kept by process $(cat keeper.one)"
+loud=$out
+run sbx-ring inspect --json one
+check a_side_that_is_not_there_has_no_state out_has '"server":{"pid":0,"now_bytes":0,"state":null},"client"'
+run sbx-ring inspect --quiet one
+check the_answer_is_printed_quietly_too out_is "$loud"
 
 printf 'hello\nworld, a longer line\n' | sbx-ring send one
 run sbx-ring inspect one
 check what_was_sent_is_counted out_has 'messages sent                      2       0'
 check what_is_on_its_way_is_counted out_has 'bytes on their way from it        48       0'
 run sbx-ring stat --json one
-check stat_is_the_same_verb out_has '"name":"one","state":"server_left","mode":"stream","capacity":524288,"server":{"pid":'
-check json_has_both_sides out_has '"client":{"pid":0,"now_bytes":0'
+check stat_is_the_same_verb out_has '"name":"one","state":"server_left","mode":"stream","capacity":524288,"keeper":{"pid":'
+check json_has_the_pid_of_the_keeper out_has "\"keeper\":{\"pid\":$(cat keeper.one)},\"server\":{\"pid\":"
+check json_has_both_sides out_has '"client":{"pid":0,"now_bytes":0,"state":null,'
 check json_is_json eval 'echo "$out" | python3 -m json.tool >/dev/null'
 run sbx-ring inspect --dump one
 check dump_shows_each_record out_has 'at 16: whole, 20 bytes'

@@ -25,9 +25,25 @@ done <<'END'
 2|send a --fd 0|more than one channel given|a NAME, --endpoint and --fd exclude each other|leave out all but one
 2|send a --endpoint b|more than one channel given|a NAME, --endpoint and --fd exclude each other|leave out all but one
 2|send --fd 0|cannot use file descriptor 0 as a channel|it is not a unix socket|start the command with
-2|send --fd 99|option '--fd' cannot take '99'||
+2|send --fd 99|option '--fd' cannot take '99'|no file is open under this number|start it with a socket: sbx-ring pair --with=
 2|send a --transport tcp|a NAME does not go with this transport|a name is of a channel in shared memory|write the path or the port
-2|send a --transport udp|option '--transport' cannot take 'udp'||
+2|send a --transport udp|option '--transport' cannot take 'udp'|UDP loses messages|use tcp, or unix_socket
+2|send a --transport grpc|option '--transport' cannot take 'grpc'|channels have frames of their own|use tcp
+2|send a --transport unix_scoket|option '--transport' cannot take 'unix_scoket'|there is no such transport|did you mean 'unix_socket'?
+2|send a --size 2MiB|--size has no effect here|the keeper has chosen size and mode|leave it out, and give it to 'sbx-ring create'
+2|send a --mode call|--mode has no effect here|the keeper has chosen size and mode|leave it out, and give it to 'sbx-ring create'
+2|send a --property ipc_shm_size=2097152|--property with a size has no effect here|the keeper has chosen size|leave it out
+2|send a --property ipc_buffer_size=1024|--property with a size has no effect here|the keeper has chosen size|leave it out
+2|recv --endpoint a --size 2MiB|--size has no effect here|the keeper has chosen size and mode|leave it out
+2|recv --endpoint a --role server --mode call|--mode has no effect here|the keeper has chosen size and mode|leave it out
+2|call --serve --endpoint a --mode call -- cat|--mode has no effect here|the keeper has chosen size and mode|leave it out
+2|send --transport unix_socket --endpoint "$work/s" --mode call|--mode has no effect on this transport|only channels in shared memory|leave it out
+2|send --transport unix_socket --endpoint "$work/home"|cannot open a channel at|the path exists and is not a socket|remove it
+2|send --transport unix_socket --endpoint "/$(printf 'a%.0s' $(seq 120))"|cannot open a channel at|the kernel takes at most 107 bytes|choose a shorter path
+2|send --transport unix_socket --endpoint "$SBX_SOURCE/dev/s"|cannot open a channel at|a part of the path is not a directory|choose another path
+1|recv --transport unix_socket --endpoint "$work/s" --role server --timeout 20ms|cannot receive|no client came before the time-out|start the client
+1|send --transport unix_socket --endpoint "$work/s" --timeout 20ms|cannot send message|no client came before the time-out|start the client
+1|send --transport unix_socket --endpoint "$work/s" --timeout 20ms --when-full fail|cannot send message|no client came before the time-out|start the client
 2|send --null --framed a|--null does not go with --framed|messages end with NUL|leave out one of them
 2|send a --when-full maybe|option '--when-full' cannot take 'maybe'||
 2|send a --timeout 5|option '--timeout' cannot take '5'||
@@ -43,6 +59,8 @@ done <<'END'
 2|recv --null --framed a|--null does not go with --framed|messages end with NUL|leave out one of them
 2|recv --role both a|option '--role' cannot take 'both'||
 2|recv --when-full drop a|unknown option '--when-full'||
+2|pair --with 'sbx-ring send --create' -- sbx-ring recv --size 2MiB|--size has no effect here|the server chooses size and mode|leave it out, or give it to the side with --create
+2|pair --with 'sbx-ring send --create' -- sbx-ring recv --mode call|--mode has no effect here|the server chooses size and mode|leave it out, or give it to the side with --create
 1|call none|cannot use the channel 'none'|no keeper of this name runs|start one: sbx-ring create none
 2|call|no channel given|there is no NAME|write a NAME
 2|call --serve|no command given|--serve answers with a command|write 'sbx-ring call --serve -- cat'
@@ -56,8 +74,8 @@ done <<'END'
 2|pair --wiht true -- true|unknown option '--wiht'||did you mean '--with'?
 2|pair --size 1MiB --with true -- true|||
 2|pipe|||
-2|pipe --size 3MiB -- cat|||
-2|pipe --size 1 -- cat|||
+2|pipe --size 3MiB -- echo started|no channel can have the size 3145728|it is for both directions together|choose 128KiB
+2|pipe --size 1 -- echo started|no channel can have the size 1|it is for both directions together|choose 128KiB
 2|pipe --size lots -- cat|option '--size' cannot take 'lots'||
 2|pipe --audit-fd 99 -- cat|option '--audit-fd' cannot take '99'||
 2|pipe --mode call -- cat|unknown option '--mode'||
@@ -99,4 +117,11 @@ long=$work/$(printf 'x%.0s' $(seq 100))
 mkdir "$long" && chmod 700 "$long"
 XDG_RUNTIME_DIR=$long run sbx-ring create x
 check a_path_that_is_too_long_is_refused refuses 2 'cannot listen on' 'the kernel takes at most 107 bytes' 'choose a shorter name'
+for verb in recv inspect; do
+	XDG_RUNTIME_DIR=$long run sbx-ring "$verb" x
+	check "${verb}_refuses_it_too" refuses 2 "cannot use the channel 'x'" 'the kernel takes at most 107 bytes' 'choose a shorter name'
+done
+run sbx-ring recv --json x
+check recv_writes_no_json test "$status:$out" = 2:
+check the_refusal_is_json err_has '"what":"recv does not go with --json"'
 finish

@@ -3,15 +3,15 @@
 # Records of stdin arrive as the same records of stdout, over every transport.
 . "${SBX_SOURCE:?}/tests/tool/ring.sh"
 
-through() { # OPTIONS: of both sides
-	sbx-ring pair --with "sbx-ring send --create $1 <in" -- sbx-ring recv $1 >got
+through() { # OPTIONS: of both sides; OPTIONS: of the server
+	sbx-ring pair --with "sbx-ring send --create $1 ${2:-} <in" -- sbx-ring recv $1 >got
 }
 same() { through "$@" && cmp in got; }
 
 seq 200000 >in
 check lines_arrive_in_order same ''
-check lines_arrive_in_mode_call same '--mode call'
-check lines_arrive_through_a_small_channel same '--size 128KiB'
+check lines_arrive_in_mode_call same '' '--mode call'
+check lines_arrive_through_a_small_channel same '' '--size 128KiB'
 check lines_arrive_over_a_unix_socket same '--transport unix_socket'
 printf 'last line without newline' >in
 through ''
@@ -22,7 +22,7 @@ check empty_lines_are_messages same ''
 check no_line_is_no_message same ''
 head -c 3000000 /dev/urandom | tr '\n' x >in && echo >>in
 check a_long_line_arrives same ''
-check a_long_line_arrives_through_a_small_channel same '--size 128KiB'
+check a_long_line_arrives_through_a_small_channel same '' '--size 128KiB'
 printf 'one\ntwo\0three\0\0' >in
 check nul_separates_messages_with_newlines same --null
 python3 - >in <<'END'
@@ -32,7 +32,7 @@ for size in [0, 1, 7, 8, 9, 63, 64, 65, 131064, 131065, 4000000] + [random.randr
 END
 check framed_messages_may_have_any_bytes same --framed
 check framed_messages_arrive_over_a_unix_socket same '--framed --transport unix_socket'
-check framed_messages_arrive_through_a_small_channel same '--framed --size 128KiB --mode call'
+check framed_messages_arrive_through_a_small_channel same --framed '--size 128KiB --mode call'
 
 head -c 16777221 /dev/zero | tr '\0' x >in && echo >>in
 check the_longest_message_arrives same ''
@@ -65,6 +65,7 @@ check the_end_of_stdin_ends_both wait "$pair"
 run sbx-ring pair --with 'yes | sbx-ring send --create 2>said' -- bash -c 'sbx-ring recv | head -n 2; exit "${PIPESTATUS[0]}"'
 check a_reader_that_has_gone_ends_recv_as_by_sigpipe test "$status:$out" = "141:y
 y"
+check the_server_is_told_what_to_do grep -q 'fix: let the other side stay' said
 run sbx-ring pair --with 'seq 5 | sbx-ring send --create' -- sh -c 'sbx-ring recv >/dev/full'
 check a_full_disk_is_reported refuses 125 'cannot write the messages to stdout' 'No space left on device' 'check where standard output goes'
 run sbx-ring pair --with 'seq 5 | sbx-ring send --create' -- sh -c 'sbx-ring recv >&-'
@@ -84,8 +85,9 @@ unread() { # OPTION...: of send
 yes 'a line of a text that fills the channel' | head -n 10000 >in
 unread --when-full fail
 check fail_ends_at_the_first_message_without_room refuses 1 'cannot send message' 'there was no room for the message' 'let the other side read'
+check fail_has_no_time_out eval '! err_has time-out'
 unread --when-full wait --timeout 50ms
-check wait_ends_after_the_time_out refuses 1 'cannot send message' 'there was no room for the message' 'let the other side read'
+check wait_ends_after_the_time_out refuses 1 'cannot send message' 'there was no room for the message before the time-out' 'let the other side read'
 unread --when-full drop
 check drop_counts_what_it_has_dropped refuses 1 '' 'there was no room for them (--when-full=drop)' 'let the other side read faster'
 check it_says_how_many err_has 'of 10000 messages were dropped'
@@ -93,4 +95,12 @@ run sbx-ring pair --with 'cat <&3 >/dev/null' -- sbx-ring recv --timeout 50ms
 check a_client_without_a_server_ends_after_the_time_out refuses 1 'cannot receive the channel' 'the server sent nothing' ''
 run sbx-ring pair --with 'sbx-ring recv --create --timeout 50ms; true' -- sh -c 'cat <&3 >/dev/null'
 check no_message_before_the_time_out_is_reported err_has 'no message came before the time-out'
+
+# Two clients: one of them lacks --create.
+run sbx-ring pair --with 'sbx-ring recv --timeout 2500ms; true' -- sbx-ring recv --timeout 2500ms
+check two_clients_say_that_they_wait err_has 'waiting for the server at the other end of the socket: one of the two sides needs --create'
+check each_says_it_once test "$(grep -c waiting <<<"$err")" = 2
+check the_time_out_holds_from_the_start refuses 1 'cannot receive the channel' 'the server sent nothing' 'start the other side'
+run sbx-ring pair --with 'sbx-ring -q recv --timeout 2500ms; true' -- sbx-ring -q recv --timeout 2500ms
+check quiet_clients_wait_in_silence eval '! err_has waiting'
 finish

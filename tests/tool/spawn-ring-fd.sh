@@ -32,8 +32,6 @@ for who in $starters; do
 	check "the_command_speaks_over_it_by_$who" spoke
 	run speak --policy "$work/p.yaml" --read "$work/inside.py" -- /usr/bin/python3 "$work/inside.py"
 	check "it_does_under_a_policy_by_$who" spoke
-	run speak --pass-fd 9 --read "$work/inside.py" -- python3 "$work/inside.py"
-	check "it_may_be_passed_twice_by_$who" spoke
 	run speak --no-sandbox -- python3 "$work/inside.py"
 	check "it_does_without_a_sandbox_by_$who" spoke
 	run give stream --ring-fd 9 -- sh -c 'echo "$SBX_RING_FD"'
@@ -64,6 +62,8 @@ for who in $starters; do
 	done
 	run give stream --ring-fd 9 --audit-fd 9 -- true
 	check "the_socket_of_records_is_refused_by_$who" err_has 'another option uses the same file descriptor'
+	run give stream --ring-fd 9 --pass-fd 0 --pass-fd 9 -- true
+	check "the_socket_is_not_passed_twice_by_$who" err_has 'another option uses the same file descriptor'
 	run give stream --ring-fd 9 --ring-fd 9 -- true
 	check "two_are_refused_by_$who" has_status 125
 

@@ -32,6 +32,11 @@ static const struct option_spec common[] = {
 
 static const struct option_spec check_options[] = {
 	{ .name = "strict", .kind = OPTION_FLAG, .help = "warnings are errors" },
+	{ .name = "from",
+	  .kind = OPTION_STRING,
+	  .metavar = "NAME",
+	  .lister = "sbx-x list",
+	  .help = "one of the list" },
 	OPTION_END,
 };
 
@@ -42,6 +47,11 @@ static const struct verb_spec verbs[] = {
 	  .options = check_options,
 	  .help = "checks: files" },
 	{ .name = "list", .operand_kind = OPERAND_NONE, .help = "lists" },
+	{ .name = "show",
+	  .operands = "[NAME]",
+	  .operand_kind = OPERAND_WORD,
+	  .lister = "sbx-x list",
+	  .help = "shows" },
 	{ .name = NULL },
 };
 
@@ -61,7 +71,9 @@ static void the_inventory_names_every_option_and_verb(void)
 				      "option\t-\t--color\t-\n"
 				      "verb\tcheck\n"
 				      "option\tcheck\t--strict\t-\n"
-				      "verb\tlist\n");
+				      "option\tcheck\t--from\t-\n"
+				      "verb\tlist\n"
+				      "verb\tshow\n");
 }
 
 static void every_shell_offers_every_option_verb_and_choice(void)
@@ -97,6 +109,30 @@ static void a_command_is_completed_as_a_command(void)
 	expect(strstr(text_string(&out), "'*::COMMAND:_normal'") != NULL);
 }
 
+static void names_come_from_a_command_for_an_option_and_an_operand(void)
+{
+	static const struct {
+		const char *shell, *option, *operand;
+	} rows[] = {
+		{ "bash",
+		  "'check --from') mapfile -t COMPREPLY < <(compgen -W '$(sbx-x list 2>/dev/null)'",
+		  "show) if [[ $cur == -* ]]; then options+=''; else mapfile -t COMPREPLY < "
+		  "<(compgen -W '$(sbx-x list 2>/dev/null)' -- \"$cur\"); fi" },
+		{ "zsh", ":NAME:{compadd -- ${(f)\"$(sbx-x list 2>/dev/null)\"}}'",
+		  "'1:\\[NAME\\]:{compadd -- ${(f)\"$(sbx-x list 2>/dev/null)\"}}'" },
+		{ "fish", "-l from -x -a '(sbx-x list 2>/dev/null)'",
+		  "__fish_seen_subcommand_from show' -a '(sbx-x list 2>/dev/null)'" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		_cleanup_text_ struct text out = TEXT_INIT;
+
+		expect_eq(completion_add(&out, rows[i].shell, &with_verbs, common), 0);
+		expect(strstr(text_string(&out), rows[i].option) != NULL);
+		expect(strstr(text_string(&out), rows[i].operand) != NULL);
+	}
+}
+
 static void refuses_an_unknown_shell(void)
 {
 	_cleanup_text_ struct text out = TEXT_INIT;
@@ -110,6 +146,7 @@ static const struct test tests[] = {
 	TEST(every_shell_offers_every_option_verb_and_choice),
 	TEST(a_help_text_cannot_break_out_of_its_quotes),
 	TEST(a_command_is_completed_as_a_command),
+	TEST(names_come_from_a_command_for_an_option_and_an_operand),
 	TEST(refuses_an_unknown_shell),
 	TEST_END,
 };

@@ -84,10 +84,9 @@ struct sbx_ring_config {
 #define SBX_RING_FOREVER UINT64_MAX
 #define SBX_RING_DEFAULT_TIMEOUT (UINT64_MAX - 1)
 
-/* Flags of sbx_ring_send() and sbx_ring_commit(). */
-#define SBX_RING_MORE                                                                              \
-	1u /* another message follows at once: it may wait to be published with it                 \
-	    */
+/* A flag of sbx_ring_send() and sbx_ring_commit(): another message follows at once, so this one may
+ * wait to be published with it. */
+#define SBX_RING_MORE 1u
 
 /*
  * Opens one side of a channel. With @socket >= 0 it is a connected unix socket whose other end the
@@ -102,8 +101,7 @@ SBX_API int sbx_ring_open(const struct sbx_ring_config *config, int role, int so
 /*
  * Sets one property of CDMF's names: ipc_transport (shared_memory, unix_socket, tcp), ipc_shm_size,
  * ipc_buffer_size (slots), ipc_endpoint, ipc_timeout_ms. An empty value is the default. -EINVAL
- * with
- * @err: the key or value is unknown. @value must live until the channel is open.
+ * with @err: the key or value is unknown. @value must live until the channel is open.
  */
 SBX_API int sbx_ring_configure(struct sbx_ring_config *config, const char *key, const char *value,
 			       struct sbx_error *err);
