@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,6 @@
 #include <sbx/error.h>
 
 #include "base/error.h"
-#include "base/fd.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "ring/message.h"
@@ -176,8 +176,15 @@ static int ask(struct asking *asking, const void *line, size_t n_bytes, struct s
 	r = sbx_ring_request(asking->side.ring, MESSAGE_CALL_SERVICE, asking->payload.data,
 			     asking->payload.len, &type, &payload, &n_bytes,
 			     asking->side.timeout_usec);
-	if (r != 0)
-		return side_fail(&asking->side, r, "get a response", err);
+	if (r != 0) {
+		bool is_late = r == SBX_RING_EMPTY;
+
+		r = side_fail(&asking->side, r, "get a response", err);
+		if (is_late)
+			sbx_error_fix(err, "allow more time (--timeout), or let a command that "
+					   "answers write each line at once, as sed -u does");
+		return r;
+	}
 	r = take_response(asking, type, payload, n_bytes, err);
 	if (r == 0 && !input_is_ready(&asking->input))
 		r = output_flush(&asking->output);
@@ -226,10 +233,11 @@ static int run_asking(struct tool_run *run, const char *name, struct sbx_error *
 struct answering {
 	struct side side;
 	struct input responses;
-	int requests; /* the command's stdin */
+	int requests; /* the command's stdin, which does not block */
 	pid_t command;
 	struct text line, body, payload;
-	bool has_ended; /* the command */
+	bool has_ended;	 /* the command */
+	bool is_waiting; /* for the command's answer */
 };
 
 static void answering_deinit(struct answering *answering)
@@ -271,6 +279,8 @@ static int start(struct answering *answering, char *const argv[], struct sbx_err
 	close_fd(&responses[1]);
 	answering->requests = requests[1];
 	answering->responses.fd = responses[0];
+	if (r == 0 && fcntl(answering->requests, F_SETFL, O_NONBLOCK) < 0)
+		r = -errno;
 	return r < 0 ? sbx_error_what(err, r, "cannot start '%s'", argv[0]) : 0;
 }
 
@@ -300,6 +310,51 @@ static int answer_error(struct answering *answering, uint32_t request_id, int er
 	return answer(answering, request_id, error, text, strlen(text));
 }
 
+static int write_some(struct answering *answering, size_t *at)
+{
+	ssize_t n =
+		write(answering->requests, answering->line.data + *at, answering->line.len - *at);
+
+	*at += n > 0 ? (size_t)n : 0;
+	return n < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
+}
+
+/* Writes the line to the command, and reads until it has answered with a line or ended.
+ * SBX_RING_CLOSED: the other side, which waits for the answer, has ended before. */
+static int converse(struct answering *answering)
+{
+	struct sbx_ring *ring = answering->side.ring;
+	struct input *responses = &answering->responses;
+	struct pollfd fds[] = {
+		{ .fd = sbx_ring_fd(ring), .events = POLLIN },
+		{ .events = POLLOUT },
+		{ .events = POLLIN },
+	};
+	size_t at = 0;
+	int r = 0;
+
+	while (r == 0) {
+		bool is_written = at == answering->line.len;
+		bool is_answered = input_is_ready(responses) || responses->is_at_end;
+
+		if (is_written && is_answered)
+			return 0;
+		if (sbx_ring_arm(ring, 0) != 0)
+			return SBX_RING_CLOSED;
+		fds[1].fd = is_written ? -1 : answering->requests;
+		fds[2].fd = is_answered ? -1 : responses->fd;
+		if (poll(fds, N_ELEMENTS(fds), -1) < 0) {
+			r = errno == EINTR ? 0 : -errno;
+			continue;
+		}
+		if (fds[1].revents)
+			r = write_some(answering, &at);
+		if (r == 0 && fds[2].revents)
+			r = input_read(responses);
+	}
+	return r;
+}
+
 /* The request's line goes to the command; the next line of the command is the response. */
 static int ask_command(struct answering *answering, uint32_t request_id)
 {
@@ -309,8 +364,12 @@ static int ask_command(struct answering *answering, uint32_t request_id)
 
 	text_add_char(&answering->line, '\n');
 	r = text_status(&answering->line);
+	answering->is_waiting = true;
 	if (r == 0)
-		r = fd_write_all(answering->requests, answering->line.data, answering->line.len);
+		r = converse(answering);
+	if (r == SBX_RING_CLOSED)
+		return r;
+	answering->is_waiting = false;
 	if (r == 0)
 		r = input_next(&answering->responses, &line, &n_bytes);
 	if (r == INPUT_END || r == -EPIPE) {
@@ -383,7 +442,9 @@ static int run_answering(struct tool_run *run, const char *name, char *argv[],
 	do
 		r = serve_one(&answering);
 	while (r == 0 && !answering.has_ended);
-	if (r == 0 || r == SBX_RING_CLOSED)
+	if (answering.is_waiting)
+		(void)kill(answering.command, SIGTERM);
+	if (r == 0 || (r == SBX_RING_CLOSED && !answering.is_waiting))
 		r = side_close(&answering.side, r, err);
 	else
 		r = side_fail(&answering.side, r, "answer requests", err);

@@ -175,8 +175,9 @@ static int check_without_name(const struct ring_values *values, struct sbx_error
 	if (values->size == 0 && !values->mode && !values->keep)
 		return 0;
 	return ring_refuse(err, "an option that --fds does not have",
-			   "with --fds the command's server makes the channel",
-			   "give --size and --mode to 'sbx-ring recv --create', for example");
+			   "with --fds the command's server makes the channel, once",
+			   "leave out --keep; give --size and --mode to 'sbx-ring recv --create', "
+			   "for example");
 }
 
 int ring_verb_create(void *context, int n_operands, char *operands[], struct sbx_error *err)

@@ -260,8 +260,11 @@ void dump_add_text(struct text *out, const struct dump *dump)
 		add_hex(out, decoder.begin + decoder.at, decoder.bytes + decoder.at,
 			decoder.n_bytes - decoder.at);
 	} else if (n == 0) {
-		text_add(out, decoder.n_bytes > 0 ? "  a record that is longer than --bytes\n"
-						  : "  nothing\n");
+		/* A cell without a stamp is empty; a stream has only what was sent. */
+		bool is_cut = decoder.n_bytes > 0 &&
+			      (!dump->is_call || decoder.n_bytes < SBX_RING_CELL_SIZE);
+
+		text_add(out, is_cut ? "  a record that is longer than --bytes\n" : "  nothing\n");
 	}
 }
 

@@ -128,7 +128,7 @@ static int make_room(struct input *input)
 	return 0;
 }
 
-static int fill(struct input *input)
+int input_read(struct input *input)
 {
 	int r = is_too_long(input) ? -EMSGSIZE : make_room(input);
 	ssize_t n;
@@ -161,7 +161,7 @@ int input_next(struct input *input, const void **ret, size_t *ret_n_bytes)
 	int r = 0;
 
 	while (r == 0 && !find(input, &found) && !input->is_at_end)
-		r = fill(input);
+		r = input_read(input);
 	if (r == 0 && input->is_at_end && !find(input, &found))
 		r = take_last(input, &found);
 	if (r == 0 && found.end - found.begin > SBX_RING_MESSAGE_MAX)

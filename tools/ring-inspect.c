@@ -347,7 +347,5 @@ int ring_verb_inspect(void *context, int n_operands, char *operands[], struct sb
 	if (keeper >= 0)
 		r = values->watch ? watch(run, keeper, operands[0], err)
 				  : inspect_once(run, keeper, operands[0], err);
-	if (r == -EINVAL || r == -ENAMETOOLONG)
-		return TOOL_USAGE;
-	return r == -ENOENT || r == -EPERM ? TOOL_NO : r;
+	return r < 0 ? side_status(r) : r;
 }

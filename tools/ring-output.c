@@ -72,7 +72,7 @@ static int add_raw(struct output *output, const void *bytes, size_t n_bytes)
 
 int output_add(struct output *output, const void *bytes, size_t n_bytes)
 {
-	_cleanup_text_ struct text visible = TEXT_INIT;
+	_cleanup_text_ struct text copy = TEXT_INIT, visible = TEXT_INIT;
 
 	if (!output->bytes) {
 		output->is_terminal = isatty(output->fd);
@@ -82,9 +82,13 @@ int output_add(struct output *output, const void *bytes, size_t n_bytes)
 		return -ENOMEM;
 	if (!output->is_terminal || output->framing != FRAMING_LINES)
 		return add_raw(output, bytes, n_bytes);
-	/* The other side could move the cursor, or type answers for the user. */
-	text_add_visible(&visible, bytes, n_bytes);
-	return text_status(&visible) < 0 ? -ENOMEM : add_raw(output, visible.data, visible.len);
+	/* The other side could move the cursor, or type answers for the user. It may still change
+	 * the bytes, and this reads them more than once. */
+	text_add_bytes(&copy, bytes, n_bytes);
+	text_add_visible(&visible, text_string(&copy), copy.len);
+	return text_status(&copy) < 0 || text_status(&visible) < 0
+		       ? -ENOMEM
+		       : add_raw(output, visible.data, visible.len);
 }
 
 int output_fail(struct side *side, int r, struct sbx_error *err)

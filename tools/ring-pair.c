@@ -142,7 +142,7 @@ static int check(const struct ring_values *values, struct sbx_error *err)
 	if (values->with && values->with[0] != '\0')
 		return 0;
 	return ring_refuse(err, "no --with given", "a pair is two commands",
-			   "write --with='sbx-ring recv' for the server's side");
+			   "write --with='sbx-ring recv --create' for the server's side");
 }
 
 int ring_verb_pair(void *context, int n_operands, char *operands[], struct sbx_error *err)

@@ -4,8 +4,7 @@
  * sbx-ring recv: messages become records of stdout
  *
  * Messages are copied from the ring into one buffer, which is written when it is full or when no
- * further message is at hand. Their bytes may still change while they are copied; they are only
- * written, never read here.
+ * further message is at hand. Their bytes may still change while they are copied.
  */
 
 #include "ring.h"

@@ -28,8 +28,6 @@
 
 #include "tool.h"
 
-/* "For ever" for the hand-shake, whose deadline the library adds to the time of day. */
-#define OPEN_USEC UINT64_C(3155760000000000)
 #define STATUS_USEC UINT64_C(5000000)
 #define FIRST_FD 3
 #define RECONNECT_PAUSE_NSEC 50000000
@@ -134,7 +132,8 @@ static int configure(const struct side *side, struct sbx_ring_config *config, st
 	if (values->timeout_usec > 0)
 		config->timeout_usec = values->timeout_usec;
 	else if (config->timeout_usec == 0)
-		config->timeout_usec = OPEN_USEC;
+		config->timeout_usec = SBX_RING_FOREVER;
+	config->is_datagram = values->datagram;
 	return 0;
 }
 
@@ -161,18 +160,26 @@ static int read_variable(struct sbx_error *err)
 	return (int)number;
 }
 
-static int no_channel(struct sbx_error *err)
+static int no_channel(const struct ring_values *values, bool is_shared, struct sbx_error *err)
 {
-	return ring_refuse(err, "no channel given",
-			   "there is no NAME, --endpoint or --fd, and " RING_FD_VARIABLE
-			   " is not set",
-			   "write a NAME of 'sbx-ring ls', or start it with 'sbx-ring pair'");
+	static const char why[] =
+		"there is no NAME, --endpoint or --fd, and " RING_FD_VARIABLE " is not set";
+
+	return ring_refuse(
+		err, "no channel given", why,
+		!is_shared	? "write the path of a unix socket: --endpoint=/PATH"
+		: values->serve ? "write --endpoint=NAME, with a NAME of 'sbx-ring ls', or start "
+				  "it with 'sbx-ring pair'"
+				: "write a NAME of 'sbx-ring ls', or start it with 'sbx-ring "
+				  "pair'");
 }
 
-static int find_given(const struct side *side, const char *name, const char *endpoint,
-		      struct place *ret, struct sbx_error *err)
+static int find_given(const struct side *side, const char *name,
+		      const struct sbx_ring_config *config, struct place *ret,
+		      struct sbx_error *err)
 {
 	const struct ring_values *values = side->values;
+	const char *endpoint = config->endpoint;
 	int fd = values->fd;
 
 	if ((name != NULL) + (endpoint != NULL) + (fd >= 0) > 1)
@@ -180,11 +187,12 @@ static int find_given(const struct side *side, const char *name, const char *end
 				   "a NAME, --endpoint and --fd exclude each other",
 				   "leave out all but one");
 	*ret = (struct place){ .name = name, .socket = fd };
-	if (name || endpoint || fd >= 0)
+	/* TCP has a default: a port that the kernel chooses. */
+	if (name || endpoint || fd >= 0 || config->transport == SBX_RING_TCP)
 		return 0;
 	ret->socket = read_variable(err);
 	if (ret->socket == -ENOENT)
-		return no_channel(err);
+		return no_channel(values, config->transport == SBX_RING_SHARED_MEMORY, err);
 	return ret->socket < 0 ? TOOL_USAGE : 0;
 }
 
@@ -200,6 +208,11 @@ static int check_transport(const struct sbx_ring_config *config, struct place *p
 				   "write the path or the port with --endpoint");
 	if (is_shared && config->endpoint)
 		place->name = config->endpoint;
+	if (config->is_datagram &&
+	    (config->transport != SBX_RING_UNIX_SOCKET || place->socket >= 0))
+		return ring_refuse(err, "--datagram has no effect here",
+				   "only a unix socket at a path is of one kind or the other",
+				   "leave it out, or write --transport=unix_socket and --endpoint");
 	if (place->socket >= 0 && config->transport == SBX_RING_TCP)
 		return ring_refuse(err, "a socket given by --fd does not go with transport tcp",
 				   "it is a unix socket", "leave out --transport");
@@ -307,8 +320,7 @@ static bool ask_for_peer(struct side *side)
 	return true;
 }
 
-/* A refusal by the other side, and wrong input, are answers; the rest is a failure. */
-static int status_of(int r)
+int side_status(int r)
 {
 	static const struct {
 		int code, status;
@@ -321,6 +333,7 @@ static int status_of(int r)
 		{ -EPROTO, TOOL_NO },	       { -EBADMSG, TOOL_NO },
 		{ -EADDRINUSE, TOOL_NO },      { -EEXIST, TOOL_USAGE },
 		{ -ENAMETOOLONG, TOOL_USAGE }, { -ENOTDIR, TOOL_USAGE },
+		{ -EPROTOTYPE, TOOL_NO },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(statuses); i++)
@@ -329,8 +342,7 @@ static int status_of(int r)
 	return r;
 }
 
-/* A client inside a sandbox often has no place for records, and is not refused for that. A given fd
- * is never ignored. */
+/* A client inside a sandbox often has no place for records, and is not refused for that. */
 static int open_recorder(struct side *side, struct sbx_error *err)
 {
 	struct sbx_error reason = { .code = 0 };
@@ -351,7 +363,8 @@ static void tell_chosen_port(const struct side *side)
 	const char *endpoint = sbx_ring_endpoint(side->ring);
 
 	if (side->config.transport == SBX_RING_TCP && side->role == SBX_RING_SERVER &&
-	    side->run->verbosity >= 0 && strcmp(endpoint, side->config.endpoint) != 0)
+	    side->run->verbosity >= 0 &&
+	    (!side->config.endpoint || strcmp(endpoint, side->config.endpoint) != 0))
 		log_write(&side->run->log, LOG_LEVEL_NOTICE, NULL, "the endpoint is %s", endpoint);
 }
 
@@ -385,8 +398,7 @@ static int open_ring(struct side *side, const struct sbx_ring_config *config, in
 		know_peer_of(side, socket);
 		tell_of_the_wait(side, socket);
 	}
-	side->timeout_usec =
-		side->values->timeout_usec > 0 ? side->values->timeout_usec : SBX_RING_FOREVER;
+	side->timeout_usec = config->timeout_usec;
 	r = sbx_ring_open(&side->config, side->role, take_fd(&owned), &side->ring, err);
 	if (r < 0 && err && err->fix[0] == '\0')
 		sbx_error_fix(err, "%s",
@@ -395,7 +407,7 @@ static int open_ring(struct side *side, const struct sbx_ring_config *config, in
 				      : "see 'man sbx-ring' for what a channel needs");
 	if (r == 0)
 		tell_chosen_port(side);
-	return r < 0 ? status_of(r) : 0;
+	return r < 0 ? side_status(r) : 0;
 }
 
 int side_open_socket(struct side *side, int socket, struct sbx_error *err)
@@ -415,7 +427,7 @@ int side_open(struct side *side, const char *name, struct sbx_error *err)
 
 	if (r < 0)
 		return r == -EINVAL ? TOOL_USAGE : r;
-	r = find_given(side, name, config.endpoint, &place, err);
+	r = find_given(side, name, &config, &place, err);
 	if (r == 0)
 		r = check_transport(&config, &place, err);
 	if (r == 0)
@@ -548,7 +560,9 @@ static void explain(struct side *side, int r, const char *doing, struct sbx_erro
 	if (r == -EPROTO) {
 		sbx_error_why(err, "the other side has broken the rules of the channel: %s",
 			      violation ? violation : "unknown");
-		sbx_error_fix(err, "do not trust that process; see VIOLATIONS in sbx-ring(1)");
+		sbx_error_fix(err, "check that both sides use the same --transport, and verbs that "
+				   "go together; else do not trust that process: VIOLATIONS in "
+				   "sbx-ring(1)");
 		return;
 	}
 	if (explain_wait(side, r, err))
@@ -569,7 +583,7 @@ int side_fail(struct side *side, int r, const char *doing, struct sbx_error *err
 	explain(side, r, doing, err);
 	if (side_close(side, r, &unrecorded) < 0 && unrecorded.code < 0)
 		sbx_error_context(err, "and the record of it was not written: %s", unrecorded.what);
-	return r > 0 ? TOOL_NO : status_of(r);
+	return r > 0 ? TOOL_NO : side_status(r);
 }
 
 /* Is the endpoint only without its other side for now? */
@@ -594,5 +608,5 @@ int side_reconnect(struct side *side, struct sbx_error *err)
 			*err = (struct sbx_error){ .code = 0 };
 		return RING_NO_MORE;
 	}
-	return r < 0 ? status_of(r) : 0;
+	return r < 0 ? side_status(r) : 0;
 }

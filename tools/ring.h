@@ -49,6 +49,7 @@ struct ring_values {
 	struct option_list properties;
 	int fd;
 	bool create;
+	bool datagram;
 	uint64_t timeout_usec; /* 0: for ever */
 	bool by_nul, by_length;
 	bool follow;
@@ -137,7 +138,10 @@ void side_deinit(struct side *side);
  * an exit status with @err, or negative errno with @err.
  */
 int side_open(struct side *side, const char *name, struct sbx_error *err);
-/* The same over @socket, which is taken. */
+/* The exit status of negative errno @r: a refusal by the other side and wrong input are answers,
+ * the rest is a failure (@r itself). */
+int side_status(int r);
+/* The same as side_open() over @socket, which is taken. */
 int side_open_socket(struct side *side, int socket, struct sbx_error *err);
 /* Waits at the endpoint for another side. 0; RING_NO_MORE if there will be none; or as
  * side_open(). */
@@ -177,6 +181,8 @@ void input_deinit(struct input *input);
 /* Is a whole record in the buffer? */
 bool input_is_ready(struct input *input);
 #define INPUT_END 1000 /* no exit status, which a verb may have in the same variable */
+/* Reads once, waiting for it: 0, and at the end sets is_at_end; or as input_next(). */
+int input_read(struct input *input);
 /* 0 with the next record, valid until the next call; INPUT_END; -EMSGSIZE (longer than a message),
  * -EBADMSG (the end is inside of a record), or another errno. */
 int input_next(struct input *input, const void **ret, size_t *ret_n_bytes);

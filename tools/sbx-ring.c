@@ -75,6 +75,7 @@
 		OPTION_SOCKET,                                                                     \
 		CHOICE("role", role, "ROLE", ring_roles,                                           \
 		       "server makes the channel, client joins it"),                               \
+		FLAG("datagram", 0, datagram, "a packet a message: of unix_socket by its path"),   \
 		FLAG("create", 0, create, "be the server on --fd"),                                \
 		ABOVE_ZERO("timeout", OPTION_TIME, timeout_usec, "TIME",                           \
 			   "longest wait for the other side (for ever)"),                          \

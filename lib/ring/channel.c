@@ -802,10 +802,9 @@ int sbx_ring_receive_frame(struct sbx_ring *ring, uint8_t *ret_type, uint32_t *r
 
 /* Until the frame with @request_id is in ring->received. After the time-out, only frames that are
  * there already, and not without end. */
-static int receive_response(struct sbx_ring *ring, uint32_t request_id, uint64_t timeout_usec)
+static int receive_response(struct sbx_ring *ring, uint32_t request_id, uint64_t deadline)
 {
-	uint64_t left = patience_of(ring, timeout_usec).timeout_usec;
-	uint64_t deadline = deadline_after(left);
+	uint64_t left = deadline_left(deadline);
 
 	for (unsigned n_late = 0; n_late < LATE_MAX; n_late += left == 0) {
 		int r = receive_checked_frame(ring, left);
@@ -825,14 +824,15 @@ int sbx_ring_request(struct sbx_ring *ring, uint8_t type, const void *payload, s
 		     uint8_t *ret_type, const void **ret_payload, size_t *ret_n_bytes,
 		     uint64_t timeout_usec)
 {
+	uint64_t left = patience_of(ring, timeout_usec).timeout_usec;
+	uint64_t deadline = deadline_after(left);
 	int r;
 
 	if (++ring->last_request_id == 0)
 		ring->last_request_id = 1;
-	r = sbx_ring_send_frame(ring, type, ring->last_request_id, payload, n_bytes, 0,
-				timeout_usec);
+	r = sbx_ring_send_frame(ring, type, ring->last_request_id, payload, n_bytes, 0, left);
 	if (r == 0)
-		r = receive_response(ring, ring->last_request_id, timeout_usec);
+		r = receive_response(ring, ring->last_request_id, deadline);
 	if (r != 0)
 		return r;
 	*ret_type = ring->received[0];

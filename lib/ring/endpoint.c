@@ -87,7 +87,7 @@ static const struct reason reasons_to_connect[] = {
 	{ -ECONNREFUSED, "no server listens there, or it has its client already",
 	  "start the server first; a channel has one client" },
 	{ -EPROTOTYPE, "the two sides differ in stream or datagram",
-	  "open both with the same is_datagram" },
+	  "open both with is_datagram (--datagram), or both without" },
 	{ -EAGAIN, "the server did not take the connection before the time-out",
 	  "look what the server does, or raise ipc_timeout_ms" },
 	{ -EINPROGRESS, "the server did not take the connection before the time-out",

@@ -499,6 +499,14 @@ static bool is_readable(struct socket_ring *s)
 	return r != SBX_RING_EMPTY;
 }
 
+/* Without reading what it has sent. */
+static bool has_hung_up(struct socket_ring *s)
+{
+	struct pollfd socket = { .fd = s->socket, .events = POLLRDHUP };
+
+	return has_exited(s) || poll(&socket, 1, 0) > 0;
+}
+
 /* Publishes, then looks. An end counts as every event. */
 static bool is_possible(struct socket_ring *s, unsigned events)
 {
@@ -512,7 +520,7 @@ static bool is_possible(struct socket_ring *s, unsigned events)
 		s->n_wanted = 0;
 		return true;
 	}
-	return (events & SBX_RING_READABLE) && is_readable(s);
+	return events == 0 ? has_hung_up(s) : (events & SBX_RING_READABLE) && is_readable(s);
 }
 
 /* What must the kernel report about the socket, as POLL* and EPOLL*, which are the same numbers? */
@@ -521,6 +529,7 @@ static uint32_t interest(const struct socket_ring *s, unsigned events)
 	if (s->socket < 0 || s->awaits_welcome)
 		return EPOLLIN;
 	return ((events & SBX_RING_READABLE) ? (uint32_t)EPOLLIN : 0) |
+	       (events == 0 ? (uint32_t)EPOLLRDHUP : 0) |
 	       (queue_len(&s->out) > 0 ? (uint32_t)EPOLLOUT : 0);
 }
 

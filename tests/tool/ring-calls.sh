@@ -53,4 +53,10 @@ check a_command_that_is_not_there_is_told has_status 127
 run sbx-ring pair --with 'sbx-ring call --create --timeout 50ms <in; echo $? >ended' -- sh -c 'cat <&3 >/dev/null'
 check a_response_that_does_not_come_in_time_is_told err_has 'cannot get a response'
 check a_response_that_does_not_come_in_time_is_no test "$(cat ended)" = 1
+# Without -u sed answers only at the end of its input.
+call '--timeout 50ms' '-- sed s/1/x/'
+check the_end_of_the_caller_ends_an_answer refuses 1 'cannot answer requests' 'the other side has closed the channel' 'let the other side stay'
+check the_caller_is_told_of_buffers grep -q 'let a command that answers write each line at once' error
+call '--timeout 50ms' '-- sh -c "trap : TERM; exec sleep 1000000"'
+check a_command_that_reads_nothing_ends_too test "$status:$ended" = 1:1
 finish

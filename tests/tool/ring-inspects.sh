@@ -44,6 +44,13 @@ check dump_shows_each_record out_has 'at 16: whole, 20 bytes'
 check dump_shows_bytes_and_text out_has '77 6f 72 6c 64 2c 20 61 20 6c 6f 6e 67 65 72 20  world,.a.longer.'
 check dump_of_a_silent_side_is_empty out_has 'from the client, not read yet:
   nothing'
+create calls --mode call
+sbx-ring send calls </dev/null
+run sbx-ring inspect --dump calls
+check dump_of_a_silent_call_is_empty out_has 'from the server, not read yet:
+  nothing'
+service stop keeper.calls
+rm -f keeper.calls
 run sbx-ring inspect --dump --bytes 20 one
 check less_is_shown_on_request out_has 'at 0: whole, 5 bytes'
 run sbx-ring inspect --dump --json one

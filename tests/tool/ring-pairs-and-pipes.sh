@@ -57,7 +57,7 @@ check the_script_is_the_process has_status 7
 run sbx-ring create --fds -- no-such-command
 check a_missing_script_ends_with_127 has_status 127
 run sbx-ring create --fds --size 1MiB -- true
-check its_server_chooses_the_size refuses 2 'an option that --fds does not have' 'with --fds the command' 'give --size'
+check its_server_chooses_the_size refuses 2 'an option that --fds does not have' 'with --fds the command' 'leave out --keep; give --size'
 run sbx-ring create one two
 check a_keeper_has_one_name refuses 2 'more than one name' 'a keeper has one channel' 'leave out the others'
 

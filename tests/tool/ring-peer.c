@@ -20,6 +20,7 @@
  *   sink         receives until the server closes it, and prints the number of messages
  *   die N        sends N records and kills itself
  *   hang         sends nothing, and ends when the server does
+ *   flip N       sends N messages in place, and writes escapes into them while they are read
  */
 
 #include <errno.h>
@@ -146,6 +147,37 @@ static int hang(struct sbx_ring *ring, const char *argument)
 	return sbx_ring_wait(ring, SBX_RING_READABLE, SBX_RING_FOREVER);
 }
 
+#define FLIPPED_SIZE 100000
+#define N_FLIPS 30000
+
+/* Around each power of two, where a reader that copies into a growing buffer is interrupted. */
+static void write_some(volatile uint8_t *bytes, uint8_t byte)
+{
+	for (size_t at = 64; at < FLIPPED_SIZE; at *= 2)
+		for (size_t i = at - 2; i < at + 3; i++)
+			bytes[i] = byte;
+}
+
+static int flip(struct sbx_ring *ring, const char *argument)
+{
+	void *bytes;
+	int r = 0;
+
+	for (int n = number_of(argument); r == 0 && n > 0; n--) {
+		while ((r = sbx_ring_reserve(ring, FLIPPED_SIZE, &bytes)) == SBX_RING_FULL)
+			(void)sbx_ring_wait(ring, SBX_RING_WRITABLE, SBX_RING_FOREVER);
+		if (r != 0)
+			break;
+		memset(bytes, 'A', FLIPPED_SIZE);
+		r = sbx_ring_commit(ring, FLIPPED_SIZE, 0);
+		for (int i = 0; i < N_FLIPS; i++) {
+			write_some(bytes, 0x1b);
+			write_some(bytes, 'A');
+		}
+	}
+	return r;
+}
+
 /* ---- the server ---- */
 
 #define N_TURNS 200
@@ -220,7 +252,7 @@ static const struct {
 } modes[] = {
 	{ "lines", send_lines }, { "source", send_records }, { "frame", send_text },
 	{ "long", send_long },	 { "echo", echo },	     { "sink", sink },
-	{ "die", die },		 { "hang", hang },
+	{ "die", die },		 { "hang", hang },	     { "flip", flip },
 };
 
 int main(int argc, char *argv[])

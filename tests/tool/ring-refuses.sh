@@ -64,7 +64,7 @@ done <<'END'
 1|call none|cannot use the channel 'none'|no keeper of this name runs|start one: sbx-ring create none
 2|call|no channel given|there is no NAME|write a NAME
 2|call --serve|no command given|--serve answers with a command|write 'sbx-ring call --serve -- cat'
-2|call --serve -- cat|no channel given|there is no NAME|write a NAME
+2|call --serve -- cat|no channel given|there is no NAME|write --endpoint=NAME
 2|call a -- cat|a command without --serve|call without --serve takes its requests from stdin|add --serve
 2|call --framed a|unknown option '--framed'||
 2|pair|||

@@ -96,6 +96,56 @@ check a_client_without_a_server_ends_after_the_time_out refuses 1 'cannot receiv
 run sbx-ring pair --with 'sbx-ring recv --create --timeout 50ms; true' -- sh -c 'cat <&3 >/dev/null'
 check no_message_before_the_time_out_is_reported err_has 'no message came before the time-out'
 
+# The other side must not move the cursor, nor with bytes that it changes while they are read.
+cat >on-terminal <<'END'
+import os, pty, sys
+seen, ends = bytearray(), []
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[1], sys.argv[1:])
+while True:
+    try:
+        part = os.read(fd, 65536)
+    except OSError:
+        break
+    if not part:
+        break
+    seen += part
+os.waitpid(pid, 0)
+print(len(seen), seen.count(b"\x1b"), seen.count(rb"\x1b"))
+END
+run python3 on-terminal sbx-ring pair --with 'sbx-ring -q recv --create' -- sh -c 'printf "a\033[2Jb\n" | sbx-ring send'
+check a_terminal_shows_escapes_as_text test "${out#* }" = '0 1'
+run python3 on-terminal sbx-ring pair --with 'sbx-ring -q recv --create' -- "$SBX_BUILD/tests/tool/ring-peer" flip 200
+check all_messages_came_to_the_terminal test "${out%% *}" -ge 20000000
+check bytes_that_change_are_no_escapes test "$(cut -d ' ' -f 2 <<<"$out")" = 0
+
+# Over TCP the port may be left to the kernel.
+seq 3 | sbx-ring send --transport tcp 2>said &
+sender=$!
+until endpoint=$(sed -n 's/.*the endpoint is //p' said) && [ -n "$endpoint" ]; do :; done
+run sbx-ring recv --transport tcp --endpoint "$endpoint"
+check a_server_over_tcp_needs_no_endpoint out_is "$(seq 3)"
+wait "$sender"
+run sbx-ring send --transport unix_socket </dev/null
+check a_unix_socket_needs_a_path refuses 2 'no channel given' 'there is no NAME, --endpoint or --fd' 'write the path of a unix socket: --endpoint=/PATH'
+
+at="--transport unix_socket --endpoint $work/packets"
+seq 3 | sbx-ring send $at --datagram &
+sender=$!
+until [ -S packets ]; do :; done
+run sbx-ring recv $at
+check a_stream_does_not_read_packets refuses 1 'cannot open a channel at' 'the two sides differ in stream or datagram' 'open both with is_datagram (--datagram)'
+run sbx-ring recv $at --datagram
+check packets_arrive out_is "$(seq 3)"
+wait "$sender"
+run sbx-ring recv --datagram --endpoint one
+check datagrams_are_of_unix_sockets refuses 2 '--datagram has no effect here' 'only a unix socket at a path' 'leave it out'
+
+create silent
+run sbx-ring recv silent --role server --property ipc_timeout_ms=50
+check the_property_is_the_time_out refuses 1 'cannot receive' 'no client came before the time-out' 'start the client'
+
 # Two clients: one of them lacks --create.
 run sbx-ring pair --with 'sbx-ring recv --timeout 2500ms; true' -- sbx-ring recv --timeout 2500ms
 check two_clients_say_that_they_wait err_has 'waiting for the server at the other end of the socket: one of the two sides needs --create'

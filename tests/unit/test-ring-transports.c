@@ -583,6 +583,31 @@ OVER_EVERY_TRANSPORT(an_armed_fd_tells_of_messages_and_of_the_end)
 	expect_eq(sbx_ring_wait(pair.client, SBX_RING_READABLE, SBX_RING_FOREVER), 0);
 }
 
+/* As for a process that works on a request: messages of the other side are no reason to stop. */
+OVER_EVERY_TRANSPORT(an_fd_that_is_armed_for_nothing_tells_only_of_the_end)
+{
+	for (int i = 0; i < 2; i++) {
+		_cleanup_pair_ struct pair pair = open_pair(kind);
+		struct sbx_ring **closer = i == 0 ? &pair.server : &pair.client;
+		struct sbx_ring *other = i == 0 ? pair.client : pair.server;
+
+		expect_eq(sbx_ring_arm(other, 0), 0);
+		expect_eq(send_text(*closer, "first"), 0);
+		expect_eq(sbx_ring_wait(other, SBX_RING_READABLE, DEADLINE_USEC), 0);
+		expect_eq(sbx_ring_arm(other, 0), 0);
+		expect_eq(send_text(*closer, "second"), 0);
+		expect_eq(sbx_ring_wait(other, 0, 1000), SBX_RING_EMPTY);
+		expect_eq(sbx_ring_arm(other, 0), 0);
+		sbx_ring_close(take_ptr(*closer));
+		expect_eq(sbx_ring_wait(other, 0, DEADLINE_USEC), 0);
+		while (sbx_ring_arm(other, 0) == 0)
+			expect(poll_fd(other, 60000));
+		expect_message(other, "first");
+		expect_message(other, "second");
+		expect_eq(receive_result(other, DEADLINE_USEC), SBX_RING_CLOSED);
+	}
+}
+
 OVER_EVERY_TRANSPORT(an_armed_fd_tells_of_room)
 {
 	struct sbx_ring_config config = config_of(kind);
@@ -979,6 +1004,7 @@ static const struct test tests[] = {
 	TEST(a_late_response_is_not_taken_for_the_next_one),
 	TEST(a_frame_is_a_message_with_type_and_request_id),
 	TEST(an_armed_fd_tells_of_messages_and_of_the_end),
+	TEST(an_fd_that_is_armed_for_nothing_tells_only_of_the_end),
 	TEST(an_armed_fd_tells_of_room),
 	TEST(closing_delivers_everything_first),
 	TEST(closing_with_unread_messages_is_no_death),

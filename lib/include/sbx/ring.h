@@ -173,6 +173,7 @@ SBX_API int sbx_ring_fd(const struct sbx_ring *ring);
 /*
  * Asks the other side for a wake-up. 0: now poll sbx_ring_fd(). 1: do not poll, one of @events is
  * possible already, or the channel has ended. Call it before each poll; any other call disarms.
+ * With @events 0 only the end of the other side counts, whether or not it has sent more.
  */
 SBX_API int sbx_ring_arm(struct sbx_ring *ring, unsigned events);
 /* Waits until one of @events is possible or the channel has ended: 0, SBX_RING_EMPTY (time-out). */
