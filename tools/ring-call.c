@@ -236,8 +236,8 @@ struct answering {
 	int requests; /* the command's stdin, which does not block */
 	pid_t command;
 	struct text line, body, payload;
-	bool has_ended;	 /* the command */
-	bool is_waiting; /* for the command's answer */
+	bool has_ended;	   /* the command */
+	bool is_abandoned; /* the other side has ended while the command works for it */
 };
 
 static void answering_deinit(struct answering *answering)
@@ -319,9 +319,23 @@ static int write_some(struct answering *answering, size_t *at)
 	return n < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
 }
 
-/* Writes the line to the command, and reads until it has answered with a line or ended.
- * SBX_RING_CLOSED: the other side, which waits for the answer, has ended before. */
-static int converse(struct answering *answering)
+/* Further requests of a side that has ended are not answered. SBX_RING_CLOSED, or how else it has
+ * ended. */
+static int learn_end(struct sbx_ring *ring)
+{
+	const void *bytes;
+	size_t n_bytes;
+	int r;
+
+	do
+		r = sbx_ring_receive(ring, &bytes, &n_bytes, 0);
+	while (r == 0);
+	return r == SBX_RING_EMPTY ? -ECONNRESET : r;
+}
+
+/* Writes the line to the command, and reads until it has answered with a line or ended. The other
+ * side waits for the answer: if it ends before, the result is that of learn_end(). */
+static int converse(struct answering *answering, bool *ret_is_abandoned)
 {
 	struct sbx_ring *ring = answering->side.ring;
 	struct input *responses = &answering->responses;
@@ -339,8 +353,9 @@ static int converse(struct answering *answering)
 
 		if (is_written && is_answered)
 			return 0;
-		if (sbx_ring_arm(ring, 0) != 0)
-			return SBX_RING_CLOSED;
+		*ret_is_abandoned = sbx_ring_arm(ring, 0) != 0;
+		if (*ret_is_abandoned)
+			return learn_end(ring);
 		fds[1].fd = is_written ? -1 : answering->requests;
 		fds[2].fd = is_answered ? -1 : responses->fd;
 		if (poll(fds, N_ELEMENTS(fds), -1) < 0) {
@@ -364,12 +379,10 @@ static int ask_command(struct answering *answering, uint32_t request_id)
 
 	text_add_char(&answering->line, '\n');
 	r = text_status(&answering->line);
-	answering->is_waiting = true;
 	if (r == 0)
-		r = converse(answering);
-	if (r == SBX_RING_CLOSED)
+		r = converse(answering, &answering->is_abandoned);
+	if (answering->is_abandoned)
 		return r;
-	answering->is_waiting = false;
 	if (r == 0)
 		r = input_next(&answering->responses, &line, &n_bytes);
 	if (r == INPUT_END || r == -EPIPE) {
@@ -442,9 +455,11 @@ static int run_answering(struct tool_run *run, const char *name, char *argv[],
 	do
 		r = serve_one(&answering);
 	while (r == 0 && !answering.has_ended);
-	if (answering.is_waiting)
+	if (answering.is_abandoned)
 		(void)kill(answering.command, SIGTERM);
-	if (r == 0 || (r == SBX_RING_CLOSED && !answering.is_waiting))
+	if (r == 0)
+		r = side_flush(&answering.side);
+	if (r == 0 || (r == SBX_RING_CLOSED && !answering.is_abandoned))
 		r = side_close(&answering.side, r, err);
 	else
 		r = side_fail(&answering.side, r, "answer requests", err);

@@ -163,7 +163,7 @@ static int run_with_ends(struct tool_run *run, char *const argv[], struct sbx_er
 		/* The second end may have the number that the first one gets. */
 		if (i == 0 && sockets[1] == number)
 			sockets[1] = fcntl(sockets[1], F_DUPFD_CLOEXEC, number + 1);
-		r = process_give(sockets[i], number++, variables[i]);
+		r = sockets[1] < 0 ? -errno : process_give(sockets[i], number++, variables[i]);
 	}
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot give the channel to '%s'", argv[0]);

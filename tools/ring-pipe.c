@@ -67,7 +67,9 @@ static int write_one(struct sbx_ring *ring, int to)
 static void be_the_writer(struct piping *piping) __attribute__((__noreturn__));
 static void be_the_writer(struct piping *piping)
 {
-	struct sbx_ring_config config = { .size = sizeof(config) };
+	/* The other process may take long to make much memory; its end is an event. */
+	struct sbx_ring_config config = { .size = sizeof(config),
+					  .timeout_usec = SBX_RING_FOREVER };
 	struct sbx_error err = { .code = 0 };
 	struct sbx_ring *ring = NULL;
 	int r;

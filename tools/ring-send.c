@@ -80,9 +80,9 @@ static int send_all(struct sending *sending, struct sbx_error *err)
 
 static int finish(struct sending *sending, struct sbx_error *err)
 {
-	int r = sbx_ring_flush(sending->side.ring);
+	int r = side_flush(&sending->side);
 
-	if (r < 0)
+	if (r != 0)
 		return fail_at(sending, r, err);
 	r = side_close(&sending->side, 0, err);
 	if (r < 0 || sending->n_dropped == 0)

@@ -333,7 +333,7 @@ int side_status(int r)
 		{ -EPROTO, TOOL_NO },	       { -EBADMSG, TOOL_NO },
 		{ -EADDRINUSE, TOOL_NO },      { -EEXIST, TOOL_USAGE },
 		{ -ENAMETOOLONG, TOOL_USAGE }, { -ENOTDIR, TOOL_USAGE },
-		{ -EPROTOTYPE, TOOL_NO },
+		{ -EPROTOTYPE, TOOL_NO },      { -EMSGSIZE, TOOL_NO },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(statuses); i++)
@@ -495,6 +495,16 @@ int side_close(struct side *side, int r, struct sbx_error *err)
 	sbx_ring_close(side->ring);
 	side->ring = NULL;
 	return recorded;
+}
+
+int side_flush(struct side *side)
+{
+	int r;
+
+	while ((r = sbx_ring_flush(side->ring)) == SBX_RING_FULL)
+		if (sbx_ring_wait(side->ring, SBX_RING_WRITABLE, side->timeout_usec) != 0)
+			break;
+	return r;
 }
 
 void side_deinit(struct side *side)

@@ -150,6 +150,9 @@ int side_reconnect(struct side *side, struct sbx_error *err);
 /* Closes the channel and records its end: @r is 0 or SBX_RING_CLOSED, or the result that ended it.
  * 0, or an exit status or negative errno if the record cannot be written. */
 int side_close(struct side *side, int r, struct sbx_error *err);
+/* Waits until the transport has taken all that was sent, which sbx_ring_close() does for some
+ * seconds only. 0, or the result of the ring: SBX_RING_FULL after the time-out. */
+int side_flush(struct side *side);
 /*
  * A call with the ring has returned @r < 0, or a positive result that is a failure here. Closes the
  * channel, records that and fills @err: what could not be done is "cannot DOING". Returns an exit

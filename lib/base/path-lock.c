@@ -16,6 +16,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
+#define SUFFIX ".sbx-lock"
+
 static int open_file(const char *path)
 {
 	_cleanup_close_ int fd =
@@ -24,7 +26,7 @@ static int open_file(const char *path)
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_size != 0)
 		return -EPERM;
 	return take_fd(&fd);
 }
@@ -37,7 +39,10 @@ static int lock_file(const char *path)
 
 		if (fd < 0)
 			return fd;
-		if (flock(fd, LOCK_EX) < 0 || fstat(fd, &st) < 0)
+		while (flock(fd, LOCK_EX) < 0)
+			if (errno != EINTR)
+				return -errno;
+		if (fstat(fd, &st) < 0)
 			return -errno;
 		if (st.st_nlink > 0)
 			return take_fd(&fd);
@@ -48,7 +53,7 @@ int path_lock(const char *path)
 {
 	_cleanup_text_ struct text file = TEXT_INIT;
 
-	text_addf(&file, "%s.lock", path);
+	text_addf(&file, "%s" SUFFIX, path);
 	return text_status(&file) < 0 ? text_status(&file) : lock_file(text_string(&file));
 }
 
@@ -56,7 +61,7 @@ void path_unlock(int fd, const char *path)
 {
 	_cleanup_text_ struct text file = TEXT_INIT;
 
-	text_addf(&file, "%s.lock", path);
+	text_addf(&file, "%s" SUFFIX, path);
 	if (text_status(&file) == 0)
 		(void)unlink(text_string(&file));
 	(void)close(fd);

@@ -427,17 +427,21 @@ static bool is_to_itself(int fd, const struct address *address)
 	       port_of(&own) == port_of(address);
 }
 
-/* connect() waits while the queue of the server is full, for SO_SNDTIMEO. */
-static int connect_within(int fd, const struct address *address, uint64_t timeout_usec)
+/* connect() waits while the queue of the server is full, for SO_SNDTIMEO. After a signal it goes on
+ * with the same connection. */
+static int connect_within(int fd, const struct address *address, uint64_t deadline)
 {
 	struct timeval timeout = { .tv_sec = CONNECT_SEC_MAX };
+	uint64_t timeout_usec = deadline_left(deadline);
 
 	if (timeout_usec < CONNECT_SEC_MAX * UINT64_C(1000000))
 		timeout = (struct timeval){ .tv_sec = (time_t)(timeout_usec / 1000000),
 					    .tv_usec = (suseconds_t)(timeout_usec % 1000000) };
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0 ||
-	    connect(fd, &address->any, address->size) < 0)
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0)
 		return -errno;
+	while (connect(fd, &address->any, address->size) < 0)
+		if (errno != EINTR || deadline_left(deadline) == 0)
+			return -errno;
 	return is_to_itself(fd, address) ? -ECONNREFUSED : 0;
 }
 
@@ -449,7 +453,7 @@ static int connect_to_server(const struct sbx_ring_config *config, const struct 
 
 	for (;;) {
 		_cleanup_close_ int fd = make_socket(config, address, 0);
-		int r = fd < 0 ? fd : connect_within(fd, address, deadline_left(deadline));
+		int r = fd < 0 ? fd : connect_within(fd, address, deadline);
 
 		if (r == 0)
 			return take_fd(&fd);
@@ -489,6 +493,8 @@ int endpoint_connect(const struct sbx_ring_config *config, struct sbx_error *err
 	do
 		r = connect_once(config, &address, err);
 	while (r == -ENOTCONN && deadline_left(deadline) > 0);
+	if (r >= 0 && err)
+		*err = (struct sbx_error){ .code = 0 };
 	return r;
 }
 

@@ -107,7 +107,7 @@ int loopback_find_user(int socket, uid_t *ret)
 	union address own = { .any = { .sa_family = AF_UNSPEC } }, other = own;
 	socklen_t own_size = sizeof(own), other_size = sizeof(other);
 	struct inet_diag_msg end = { .idiag_state = 0 }, listener = end;
-	int r;
+	int r, heard;
 
 	if (getsockname(socket, &own.any, &own_size) < 0 ||
 	    getpeername(socket, &other.any, &other_size) < 0)
@@ -115,10 +115,11 @@ int loopback_find_user(int socket, uid_t *ret)
 	r = ask(&other, &own, &end);
 	if (r == 0 && is_waiting(&end)) {
 		/* It waits in the queue of a listener, and would be reset with it: if it still
-		 * waits afterwards, this was that listener. */
-		r = ask(&other, NULL, &listener);
-		r = r < 0 ? r : ask(&other, &own, &end);
-		if (r == 0 && is_waiting(&end) && listener.idiag_state == TCP_LISTEN)
+		 * waits afterwards, this was that listener. If it has been accepted meanwhile, the
+		 * listener may be gone. */
+		heard = ask(&other, NULL, &listener);
+		r = ask(&other, &own, &end);
+		if (r == 0 && is_waiting(&end) && heard == 0 && listener.idiag_state == TCP_LISTEN)
 			end = (struct inet_diag_msg){ .idiag_state = TCP_ESTABLISHED,
 						      .idiag_inode = listener.idiag_inode,
 						      .idiag_uid = listener.idiag_uid };

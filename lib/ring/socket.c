@@ -690,8 +690,8 @@ static void socket_close(struct sbx_ring *ring)
 {
 	struct socket_ring *s = of(ring);
 
-	if (s->socket >= 0 && !s->awaits_welcome && send_failure(s) == 0 &&
-	    add_word(s, GOODBYE) == 0) {
+	/* Behind a welcome that the other side has not taken yet, too. */
+	if (s->socket >= 0 && send_failure(s) == 0 && add_word(s, GOODBYE) == 0) {
 		linger(s);
 		(void)shutdown(s->socket, SHUT_WR);
 		discard_input(s);

@@ -120,6 +120,17 @@ run python3 on-terminal sbx-ring pair --with 'sbx-ring -q recv --create' -- "$SB
 check all_messages_came_to_the_terminal test "${out%% *}" -ge 20000000
 check bytes_that_change_are_no_escapes test "$(cut -d ' ' -f 2 <<<"$out")" = 0
 
+at="--transport unix_socket --endpoint $work/packets"
+# A reader that stalls for longer than a close waits loses nothing.
+yes 'a line of a text that fills the channel' | head -n 30000 >in
+sbx-ring recv $at --role server | { sleep 7; cat; } >got &
+reader=$!
+until [ -S packets ]; do :; done
+run sbx-ring send $at --role client <in
+check send_has_sent_everything_when_it_ends has_status 0
+wait "$reader"
+check a_reader_that_stalls_loses_nothing cmp in got
+
 # Over TCP the port may be left to the kernel.
 seq 3 | sbx-ring send --transport tcp 2>said &
 sender=$!
@@ -130,7 +141,6 @@ wait "$sender"
 run sbx-ring send --transport unix_socket </dev/null
 check a_unix_socket_needs_a_path refuses 2 'no channel given' 'there is no NAME, --endpoint or --fd' 'write the path of a unix socket: --endpoint=/PATH'
 
-at="--transport unix_socket --endpoint $work/packets"
 seq 3 | sbx-ring send $at --datagram &
 sender=$!
 until [ -S packets ]; do :; done

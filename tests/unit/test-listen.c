@@ -183,12 +183,26 @@ static void refuses_a_lock_of_another_user(void)
 
 	if (geteuid() != 0)
 		skip("only root can make a file of another user");
-	(void)snprintf(lock_path, sizeof(lock_path), "%s.lock", place_path(&place));
+	(void)snprintf(lock_path, sizeof(lock_path), "%s.sbx-lock", place_path(&place));
 	expect(close(open(lock_path, O_WRONLY | O_CREAT, 0600)) == 0);
 	if (chown(lock_path, 65534, 65534) < 0) {
 		(void)unlink(lock_path);
 		skip("no other user is mapped here");
 	}
+	expect_refusal(place_path(&place), -EPERM);
+	expect(unlink(lock_path) == 0);
+}
+
+static void leaves_a_file_with_content_alone(void)
+{
+	_cleanup_place_ struct place place = place_init();
+	char lock_path[128];
+	int fd;
+
+	(void)snprintf(lock_path, sizeof(lock_path), "%s.sbx-lock", place_path(&place));
+	fd = open(lock_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	expect_eq(write(fd, "precious", 8), 8);
+	close_fd(&fd);
 	expect_refusal(place_path(&place), -EPERM);
 	expect(unlink(lock_path) == 0);
 }
@@ -295,7 +309,7 @@ static void waits_for_an_instance_that_is_just_starting(void)
 	int first, second, status;
 	pid_t pid;
 
-	(void)snprintf(lock_path, sizeof(lock_path), "%s.lock", place_path(&place));
+	(void)snprintf(lock_path, sizeof(lock_path), "%s.sbx-lock", place_path(&place));
 	first = held_lock(lock_path);
 	pid = fork();
 	if (pid == 0) {
@@ -367,6 +381,7 @@ static const struct test tests[] = {
 	TEST(refuses_to_replace_what_is_no_socket),
 	TEST(refuses_paths_that_cannot_be),
 	TEST(refuses_a_lock_of_another_user),
+	TEST(leaves_a_file_with_content_alone),
 	TEST(removes_only_its_own_file),
 	TEST(only_one_of_many_rivals_gets_the_socket),
 	TEST(waits_for_an_instance_that_is_just_starting),

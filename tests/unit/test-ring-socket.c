@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -1339,6 +1340,61 @@ static void knows_the_user_before_and_after_accept(void)
 	expect_eq(uid, 77);
 }
 
+static void *accept_one(void *data)
+{
+	struct sbx_ring *server = data;
+
+	expect_eq(server->transport->wait(server, SBX_RING_READABLE, DEADLINE_USEC), 0);
+	expect_message(server, "here");
+	return NULL;
+}
+
+static struct sbx_ring *open_beside_accept(void)
+{
+	_cleanup_ring_ struct sbx_ring *server = open_at(SBX_RING_TCP, NULL, SBX_RING_SERVER);
+	struct sbx_ring *client;
+	pthread_t thread;
+
+	expect_eq(pthread_create(&thread, NULL, accept_one, server), 0);
+	client = open_at(SBX_RING_TCP, server->endpoint, SBX_RING_CLIENT);
+	expect_eq(client->transport->wait(client, SBX_RING_WRITABLE, DEADLINE_USEC), 0);
+	expect_eq(send_text(client, "here"), 0);
+	expect_eq(pthread_join(thread, NULL), 0);
+	return client;
+}
+
+/* The server accepts, and closes its listener, between two questions of the client. */
+static void a_client_knows_a_server_that_accepts_meanwhile(void)
+{
+	for (int i = 0; i < 1000; i++)
+		(void)ring_free(open_beside_accept());
+}
+
+static void ignore_signal(int number)
+{
+	(void)number;
+}
+
+static void signals_do_not_end_the_opening(void)
+{
+	static const struct itimerval often = { { 0, 100 }, { 0, 100 } },
+				      never = { { 0, 0 }, { 0, 0 } };
+	struct sigaction action = { .sa_handler = ignore_signal }, old;
+
+	expect_eq(sigaction(SIGALRM, &action, &old), 0);
+	for (int i = 0; i < 100; i++) {
+		_cleanup_ring_ struct sbx_ring *server =
+			open_at(SBX_RING_TCP, NULL, SBX_RING_SERVER);
+		_cleanup_ring_ struct sbx_ring *client = NULL;
+
+		expect_eq(setitimer(ITIMER_REAL, &often, NULL), 0);
+		client = open_at(SBX_RING_TCP, server->endpoint, SBX_RING_CLIENT);
+		expect_eq(setitimer(ITIMER_REAL, &never, NULL), 0);
+		expect(client != NULL);
+	}
+	expect_eq(sigaction(SIGALRM, &old, NULL), 0);
+}
+
 static const struct test tests[] = {
 	TEST(writes_the_documented_bytes),
 	TEST(reads_a_message_that_arrives_byte_by_byte),
@@ -1385,6 +1441,8 @@ static const struct test tests[] = {
 	TEST(a_client_of_another_user_is_turned_away),
 	TEST(a_server_of_another_user_is_refused),
 	TEST(knows_the_user_before_and_after_accept),
+	TEST(a_client_knows_a_server_that_accepts_meanwhile),
+	TEST(signals_do_not_end_the_opening),
 	TEST_END,
 };
 

@@ -662,6 +662,20 @@ OVER_EVERY_TRANSPORT(closing_delivers_everything_first)
 	check_close(&second.client, second.server);
 }
 
+OVER_EVERY_TRANSPORT(closing_at_once_is_no_death)
+{
+	for (int i = 0; i < 2; i++) {
+		_cleanup_pair_ struct pair pair = open_pair(kind);
+		struct sbx_ring **closer = i == 0 ? &pair.server : &pair.client;
+		struct sbx_ring *other = i == 0 ? pair.client : pair.server;
+
+		/* Accepts the client, which has not answered yet. */
+		(void)sbx_ring_wait(pair.server, SBX_RING_WRITABLE, 0);
+		sbx_ring_close(take_ptr(*closer));
+		expect_eq(receive_result(other, DEADLINE_USEC), SBX_RING_CLOSED);
+	}
+}
+
 /* What the closing side has not read must not take anything from the other. */
 OVER_EVERY_TRANSPORT(closing_with_unread_messages_is_no_death)
 {
@@ -1007,6 +1021,7 @@ static const struct test tests[] = {
 	TEST(an_fd_that_is_armed_for_nothing_tells_only_of_the_end),
 	TEST(an_armed_fd_tells_of_room),
 	TEST(closing_delivers_everything_first),
+	TEST(closing_at_once_is_no_death),
 	TEST(closing_with_unread_messages_is_no_death),
 	TEST(sending_to_a_closed_side_fails_before_its_messages_are_read),
 	TEST(an_answer_to_a_closed_side_fails_and_keeps_the_question),
