@@ -104,8 +104,13 @@ struct sbx_ring {
 	struct ring_kept *lent; /* the one that the caller reads */
 };
 
-/* Opens one side. Takes @socket (>= 0), even on failure. Fills ring->... of the common part except
- * transport-independent defaults, which channel.c has filled in @config. */
+/*
+ * Opens one side. Takes @socket (>= 0), even on failure. In @config channel.c has replaced each 0
+ * and NULL by the default, and checked what does not depend on the transport. *@ret is zeroed
+ * memory in which transport, config, role, record_max and fd are set, n_quick_peeks where peek
+ * costs no system call, and endpoint (from the heap) if the transport has chosen one, as a port;
+ * else channel.c sets it.
+ */
 typedef int transport_open_fn(const struct sbx_ring_config *config, int role, int socket,
 			      struct sbx_ring **ret, struct sbx_error *err);
 transport_open_fn shared_open; /* shared.c; without a socket: named.c finds the keeper */

@@ -5,10 +5,14 @@
  * Deadlines: microseconds of CLOCK_MONOTONIC, or SBX_RING_FOREVER
  */
 
+#include <errno.h>
+#include <poll.h>
 #include <stdint.h>
 #include <time.h>
 
 #include <sbx/ring.h>
+
+#define USEC_PER_MSEC 1000
 
 static inline uint64_t deadline_now(void)
 {
@@ -48,5 +52,24 @@ static inline int deadline_msec(uint64_t deadline)
 
 	if (deadline == SBX_RING_FOREVER)
 		return -1;
-	return left >= (uint64_t)INT32_MAX * 1000 ? INT32_MAX : (int)((left + 999) / 1000);
+	return left >= (uint64_t)INT32_MAX * USEC_PER_MSEC
+		       ? INT32_MAX
+		       : (int)((left + USEC_PER_MSEC - 1) / USEC_PER_MSEC);
+}
+
+/* Sleeps until @fd is readable or at its end: 0, -ETIMEDOUT, or another negative errno. */
+static inline int deadline_await(int fd, uint64_t deadline)
+{
+	struct pollfd polled = { .fd = fd, .events = POLLIN };
+
+	for (;;) {
+		int n = poll(&polled, 1, deadline_msec(deadline));
+
+		if (n > 0)
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0 && deadline_left(deadline) == 0)
+			return -ETIMEDOUT;
+	}
 }

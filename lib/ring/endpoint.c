@@ -239,12 +239,12 @@ static int set_option(int fd, int level, int option)
 
 /* ---- the other side's user ---- */
 
-static int find_user(int socket, bool is_over_tcp, uid_t *ret)
+int endpoint_find_user(int socket, bool is_tcp, uid_t *ret)
 {
 	struct ucred credentials;
 	socklen_t size = sizeof(credentials);
 
-	if (is_over_tcp)
+	if (is_tcp)
 		return loopback_find_user(socket, ret);
 	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
 		return -errno;
@@ -252,7 +252,7 @@ static int find_user(int socket, bool is_over_tcp, uid_t *ret)
 	return 0;
 }
 
-static bool is_trusted(uid_t uid)
+bool endpoint_is_trusted(uid_t uid)
 {
 	return uid == geteuid() || uid == 0;
 }
@@ -260,13 +260,13 @@ static bool is_trusted(uid_t uid)
 static int check_server(int socket, const struct sbx_ring_config *config, struct sbx_error *err)
 {
 	uid_t uid = (uid_t)-1;
-	int r = find_user(socket, is_tcp(config), &uid);
+	int r = endpoint_find_user(socket, is_tcp(config), &uid);
 
 	if (r < 0)
 		return refuse(r, text_of(config),
 			      "the kernel does not tell which user the server has",
 			      "use unix_socket, or a kernel with CONFIG_INET_DIAG", err);
-	if (is_trusted(uid))
+	if (endpoint_is_trusted(uid))
 		return 0;
 	(void)refuse(-EPERM, text_of(config), NULL,
 		     "start the server as the user of the client, or choose another endpoint", err);
@@ -407,7 +407,8 @@ int endpoint_accept(const struct endpoint *endpoint)
 
 		if (fd < 0 && errno != ECONNABORTED && errno != EINTR)
 			return -errno;
-		if (fd < 0 || find_user(fd, endpoint->is_tcp, &uid) < 0 || !is_trusted(uid) ||
+		if (fd < 0 || endpoint_find_user(fd, endpoint->is_tcp, &uid) < 0 ||
+		    !endpoint_is_trusted(uid) ||
 		    (endpoint->is_tcp && set_option(fd, IPPROTO_TCP, TCP_NODELAY) < 0))
 			continue;
 		return take_fd(&fd);

@@ -28,6 +28,13 @@ struct endpoint {
 	{                                                                                          \
 		.listener = -EBADF                                                                 \
 	}
+
+/* The effective user at the other end of a connected unix socket, or (@is_tcp) of a connection on
+ * the loopback: loopback_find_user(). 0 or negative errno. */
+int endpoint_find_user(int socket, bool is_tcp, uid_t *ret);
+/* Is it that of this process, or root? Only then is the other end a side, or a keeper. */
+bool endpoint_is_trusted(uid_t uid);
+
 /* Stops listening and removes the socket file. */
 void endpoint_deinit(struct endpoint *endpoint);
 

@@ -2,7 +2,10 @@
 #pragma once
 
 /*
- * Frames: the one message form of rings, unix sockets and TCP (sbx/frame-layout.h)
+ * Frames on a byte stream, each after its length (sbx/frame-layout.h)
+ *
+ * A message of a channel needs no length, because its record has one: there a frame begins with its
+ * type, and lib/ring/channel.c reads and writes it.
  *
  * The peer is untrusted: the length is checked before it is used, and a payload is not copied.
  */

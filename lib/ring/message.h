@@ -7,8 +7,10 @@
  * The numbers of the worker protocol are Buntime's. A module message has 0x40 + the number of CDMF,
  * and its payload is a JSON object: {"module":"NAME","error":0,"body":VALUE}.
  *
- * A frame is checked in this order: its form (lib/ring/frame.h), its type, the side that sent it,
- * its request id, the size of its payload. The payload is not read here.
+ * A channel carries frames of any type, so lib/ring does not check them. "sbx-ring inspect --dump"
+ * names the type of a message only if message_check() accepts it as a frame of one of the sides.
+ * The order of the check: the type, the side that sent it, the request id, the size of the payload.
+ * It does not read the payload; module_parse() does.
  */
 
 #include <stddef.h>
@@ -75,8 +77,9 @@ struct message_row {
 };
 
 /*
- * Why a frame is refused. A worker causes the two sizes also with open("") or a path over PATH_MAX,
- * so they may be answered with DENY; the others end the channel.
+ * Why message_check() refuses a frame. For a program that speaks these protocols: a worker causes
+ * the two sizes also with open("") or a path over PATH_MAX, so they may be answered with DENY; the
+ * others are reasons to close the channel.
  */
 enum message_refusal {
 	MESSAGE_OK = 0,

@@ -8,12 +8,10 @@
 
 #include "ring/named.h"
 
-#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -23,12 +21,12 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "base/moment.h"
 #include "base/text.h"
+#include "ring/deadline.h"
+#include "ring/endpoint.h"
 
 #define SYSTEM_DIRECTORY "/run/sbx/rings"
 #define BELOW_RUNTIME "/sbx/rings"
-#define USEC_PER_MSEC 1000
 
 void named_channel_deinit(struct named_channel *channel)
 {
@@ -110,20 +108,12 @@ static int make_address(const char *name, struct sockaddr_un *ret, struct sbx_er
 	return 0;
 }
 
-static bool is_ours(int socket)
-{
-	struct ucred credentials = { .uid = (uid_t)-1 };
-	socklen_t size = sizeof(credentials);
-
-	return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 &&
-	       (credentials.uid == geteuid() || credentials.uid == 0);
-}
-
 int named_connect(const char *name, struct sbx_error *err)
 {
 	static const struct timeval timeout = { .tv_sec = CONNECT_SEC };
 	_cleanup_close_ int fd = -EBADF;
 	struct sockaddr_un address;
+	uid_t uid = (uid_t)-1;
 	int r = named_check(name, err);
 
 	if (r < 0)
@@ -136,7 +126,7 @@ int named_connect(const char *name, struct sbx_error *err)
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0 ||
 	    connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return fail_to_connect(err, -errno, name);
-	if (!is_ours(fd))
+	if (endpoint_find_user(fd, false, &uid) < 0 || !endpoint_is_trusted(uid))
 		return fail(
 			err, -EPERM, name, "its keeper belongs to another user",
 			"remove the socket, and set XDG_RUNTIME_DIR to a directory of your own");
@@ -144,28 +134,6 @@ int named_connect(const char *name, struct sbx_error *err)
 }
 
 /* ---- questions and answers ---- */
-
-/* 0 once a packet is there. */
-static int wait_for_answer(int keeper, uint64_t timeout_usec)
-{
-	uint64_t end = moment_now(CLOCK_MONOTONIC) + timeout_usec;
-	struct pollfd wait = { .fd = keeper, .events = POLLIN };
-
-	if (end < timeout_usec)
-		end = UINT64_MAX;
-	for (;;) {
-		uint64_t now = moment_now(CLOCK_MONOTONIC);
-		uint64_t msec = now < end ? (end - now + USEC_PER_MSEC - 1) / USEC_PER_MSEC : 0;
-		int n = poll(&wait, 1, msec > 60000 ? 60000 : (int)msec);
-
-		if (n > 0)
-			return 0;
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n == 0 && msec == 0)
-			return -ETIMEDOUT;
-	}
-}
 
 /* Words of a refusal, and the errno that they mean here. */
 static const struct {
@@ -263,7 +231,7 @@ int named_ask(int keeper, const char *name, const char *question, uint64_t timeo
 	int r = fd_send(keeper, question, strlen(question), NULL, 0);
 
 	if (r == 0)
-		r = wait_for_answer(keeper, timeout_usec);
+		r = deadline_await(keeper, deadline_after(timeout_usec));
 	if (r < 0)
 		return fail_to_ask(err, r, name);
 	n = fd_receive(keeper, bytes, NAMED_BYTES_MAX, fds, n_fds, &n_received);

@@ -23,12 +23,12 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "ring/deadline.h"
 
 #define SLOT_BYTES 512
 #define N_DIRECTIONS 2
 #define TOTAL_MIN (N_DIRECTIONS * (uint64_t)SBX_RING_CAPACITY_MIN)
 #define TOTAL_MAX (N_DIRECTIONS * (uint64_t)SBX_RING_CAPACITY_MAX)
-#define USEC_PER_MSEC 1000
 
 struct property {
 	const char *key;

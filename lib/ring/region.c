@@ -235,8 +235,9 @@ static int map_both(const struct region_files *files, bool is_server, struct reg
 	region->own = map_twice(own_fd, region->capacity, PROT_READ | PROT_WRITE);
 	if (!region->own)
 		return -errno;
-	/* Sealing needs that no other writable mapping is made first: only the server has the fd
-	 * so far. */
+	/* F_SEAL_FUTURE_WRITE leaves the writable mappings that exist, so no other process may
+	 * have made one. Over a socket no other process has the fd yet. Of a channel with a name
+	 * the keeper has the fd, too; it gives it to the client after it has seen the seals. */
 	if (is_server && !region_is_sealed(own_fd) &&
 	    fcntl(own_fd, F_ADD_SEALS, SEALS_OF_SERVER) < 0)
 		return -errno;

@@ -57,9 +57,9 @@ int region_make(size_t capacity, bool is_call, uint32_t server_pid, uint32_t cli
 void region_files_deinit(struct region_files *files);
 
 /*
- * Maps both files for one role. The server also seals both. The client refuses (-EPERM) a server's
- * file that is not sealed against writing: the process that sent it is not a server of sbx. All
- * sizes are checked against the sizes of the files: -EBADMSG.
+ * Maps both files for one role. The server then seals its own. The client refuses (-EPERM) a
+ * server's file that is not sealed against writing: the process that sent it is not a server of
+ * sbx. All sizes are checked against the sizes of the files: -EBADMSG.
  */
 int region_map(const struct region_files *files, int role, struct region *ret,
 	       struct sbx_error *err);

@@ -769,18 +769,14 @@ static bool is_eventfd(int fd)
 
 static int receive_hello(struct shared *shared, struct region_files *ret_files)
 {
-	struct pollfd polled = { .fd = shared->socket, .events = POLLIN };
 	uint64_t deadline = deadline_after(shared->ring.config.timeout_usec);
 	uint32_t hello[2];
 	int fds[SBX_RING_HELLO_N_FDS];
 	size_t n_fds = 0;
-	int ready;
+	int r = deadline_await(shared->socket, deadline);
 
-	do
-		ready = poll(&polled, 1, deadline_msec(deadline));
-	while (ready < 0 && errno == EINTR);
-	if (ready <= 0)
-		return ready < 0 ? -errno : -ETIMEDOUT;
+	if (r < 0)
+		return r;
 
 	ssize_t n = fd_receive(shared->socket, hello, sizeof(hello), fds, N_ELEMENTS(fds), &n_fds);
 

@@ -13,7 +13,7 @@ import tap
 
 LAYOUT, FRAME = "lib/include/sbx/ring-layout.h", "lib/include/sbx/frame-layout.h"
 MESSAGES, ROWS, VIOLATIONS = "lib/ring/message.h", "lib/ring/message.c", "lib/ring/violation.h"
-NAMES = "lib/ring/violation.c"
+NAMES, TOOL_PAGE = "lib/ring/violation.c", "man/sbx-ring.1.scd"
 JSON = "lib/include/sbx/ring-layout.json"
 RING_PAGE, FRAME_PAGE = "man/sbx-ring-layout.7.scd", "man/sbx-frame-layout.7.scd"
 
@@ -122,6 +122,19 @@ def check_ring_page(value):
             if listed.get(name) != value["violations"].get(name)])
 
 
+def check_violations():
+    """What the other side did wrong stands in the header and in two pages, in the same words."""
+    wanted = {name.lower(): " ".join(words.split()) for name, words in
+              re.findall(r"^\tRING_(\w+),\s*/\* (.*?) \*/", tap.read(VIOLATIONS), re.M | re.S)}
+    tap.ok(f"{VIOLATIONS} has comments that this check can read", len(wanted) == len(violations()))
+    for page, n_cells in (RING_PAGE, 3), (TOOL_PAGE, 2):
+        rows = [row[-2:] for row in cells(section(page, "VIOLATIONS"), n_cells)]
+        found = {name.strip("_"): re.sub(r"\b_|_\b", "", words) for name, words in rows if name != "Name"}
+        tap.none(f"{page} describes each violation in the words of {VIOLATIONS}",
+                 [f"{name}: {found.get(name)!r}, not {words!r}" for name, words in wanted.items()
+                  if found.get(name) != words])
+
+
 def check_examples(layout):
     """The two examples of bytes are what the layout says."""
     blocks = [bytes.fromhex(text) for text in
@@ -171,6 +184,7 @@ def main():
            tap.read(JSON) == text and json.loads(text) == value)
     check_numbers(value)
     check_ring_page(value)
+    check_violations()
     check_examples(value["layout"])
     check_frame_page(value)
     check_corpus(value)

@@ -3,6 +3,9 @@
 
 #include <sbx/ring.h>
 
+#include "policy/keys.h"
+#include "ring/properties.h"
+
 #include "test.h"
 
 #define MIB 1048576
@@ -22,6 +25,31 @@ static void sets_each_transport_by_name(void)
 	expect_eq(configured("ipc_transport", "shared_memory").transport, SBX_RING_SHARED_MEMORY);
 	expect_eq(configured("ipc_transport", "unix_socket").transport, SBX_RING_UNIX_SOCKET);
 	expect_eq(configured("ipc_transport", "tcp").transport, SBX_RING_TCP);
+}
+
+/* The keys and transports of a module's manifest, which lib/policy/keys.c lists by itself. */
+static void a_policy_has_the_same_keys_and_transports(void)
+{
+	static const char below[] = "sandbox.config.properties.";
+	const char *const *transports = NULL;
+	size_t n_keys = 0, n_transports = 0;
+
+	for (const struct policy_key *row = policy_keys(); row->path; row++) {
+		const char *key = policy_key_name(row);
+		struct sbx_ring_config config = { .size = sizeof(config) };
+
+		if (strncmp(row->path, below, strlen(below)) != 0)
+			continue;
+		expect_eq(sbx_ring_configure(&config, key, "", NULL), 0);
+		if (strcmp(key, "ipc_transport") == 0)
+			transports = row->choices;
+		n_keys++;
+	}
+	expect_eq(n_keys, 5);
+	expect(transports != NULL);
+	for (; transports && transports[n_transports]; n_transports++)
+		expect_str(transports[n_transports], ring_transport_names[n_transports]);
+	expect(!ring_transport_names[n_transports]);
 }
 
 static void an_empty_value_is_the_default_of_the_seed(void)
@@ -145,6 +173,7 @@ static void refuses_an_unknown_key_with_the_one_that_was_meant(void)
 
 static const struct test tests[] = {
 	TEST(sets_each_transport_by_name),
+	TEST(a_policy_has_the_same_keys_and_transports),
 	TEST(an_empty_value_is_the_default_of_the_seed),
 	TEST(takes_the_seeds_examples),
 	TEST(a_size_becomes_the_next_one_that_a_channel_can_have),
