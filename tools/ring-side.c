@@ -25,15 +25,14 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "ring/deadline.h"
 
 #include "tool.h"
 
 #define STATUS_USEC UINT64_C(5000000)
-#define FIRST_FD 3
 #define RECONNECT_PAUSE_NSEC 50000000
 /* A client says after so long that it waits for its server. */
 #define PATIENCE_MSEC 2000
-#define USEC_PER_MSEC 1000
 
 int ring_refuse(struct sbx_error *err, const char *what, const char *why, const char *fix)
 {
@@ -151,8 +150,8 @@ static int read_variable(struct sbx_error *err)
 
 	if (!text || text[0] == '\0')
 		return -ENOENT;
-	if (units_parse_count(text, &number, NULL) < 0 || number < FIRST_FD || number > INT32_MAX ||
-	    fcntl((int)number, F_GETFD) < 0)
+	if (units_parse_count(text, &number, NULL) < 0 || number < PROCESS_FIRST_FD ||
+	    number > INT32_MAX || fcntl((int)number, F_GETFD) < 0)
 		return error_fill(
 			err, -EBADF, "it is not the number of an open file descriptor",
 			"start it with 'sbx-ring pair' or 'sbx-spawn --ring-fd', or unset it",

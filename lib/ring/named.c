@@ -212,11 +212,11 @@ static int fail_to_ask(struct sbx_error *err, int code, const char *name)
 {
 	(void)fail(err, code, name, NULL, NULL);
 	if (code == -ETIMEDOUT)
-		sbx_error_why(err, "the other side has not come before the time-out");
+		sbx_error_why(err, "its keeper has not answered before the time-out");
 	else if (code == -ECONNRESET || code == -EPIPE)
 		sbx_error_why(err, "its keeper has ended");
 	if (code == -ETIMEDOUT)
-		sbx_error_fix(err, "start the server first, or allow more time");
+		sbx_error_fix(err, "look what its keeper does, or end it: sbx-ring ls");
 	else
 		sbx_error_fix(err, "start another keeper: sbx-ring create %s", name);
 	return code;
@@ -261,6 +261,12 @@ static int take(int keeper, const char *name, int role, uint64_t timeout_usec,
 	int r = named_ask(keeper, name, question, timeout_usec, bytes, &n_bytes, fds,
 			  NAMED_N_FDS_TAKEN, &n_fds, err);
 
+	/* The keeper answers when the role can be given. */
+	if (r == -ETIMEDOUT) {
+		sbx_error_why(err, "the server has not come before the time-out, or the former "
+				   "channel is still in use");
+		sbx_error_fix(err, "start the server first, or allow more time");
+	}
 	if (r < 0)
 		return r;
 	if (n_fds != NAMED_N_FDS_TAKEN) {

@@ -690,7 +690,7 @@ static void socket_close(struct sbx_ring *ring)
 {
 	struct socket_ring *s = of(ring);
 
-	/* Behind a welcome that the other side has not taken yet, too. */
+	/* The goodbye may come after a welcome that the other side has not taken yet. */
 	if (s->socket >= 0 && send_failure(s) == 0 && add_word(s, GOODBYE) == 0) {
 		linger(s);
 		(void)shutdown(s->socket, SHUT_WR);
