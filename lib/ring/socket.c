@@ -53,6 +53,7 @@
 #define LINGER_USEC_MAX UINT64_C(5000000)
 
 #define NOT_CONNECTED 1
+#define UNARMED UINT32_MAX
 
 struct socket_ring {
 	struct sbx_ring ring;
@@ -75,7 +76,9 @@ struct socket_ring {
 	size_t n_deferred; /* bytes committed with SBX_RING_MORE since the last send() */
 	bool is_broken;	   /* the kernel takes no more: the peer's end is gone */
 
-	uint32_t armed; /* events of the socket in the epoll */
+	/* Events of the socket in the epoll. UNARMED: it is not there, because each message would
+	 * take half as long again, also for a side that never polls. */
+	uint32_t armed;
 };
 
 static struct socket_ring *of(struct sbx_ring *ring)
@@ -294,13 +297,9 @@ static int begin_welcome(struct socket_ring *s)
 
 static int adopt(struct socket_ring *s, int socket)
 {
-	int r;
-
 	s->socket = socket;
-	s->armed = EPOLLIN;
 	widen_buffer(s);
-	r = set_events(s, EPOLL_CTL_ADD, socket, s->armed);
-	return r == 0 && s->ring.config.transport == SBX_RING_TCP ? begin_welcome(s) : r;
+	return s->ring.config.transport == SBX_RING_TCP ? begin_welcome(s) : 0;
 }
 
 static int accept_client(struct socket_ring *s)
@@ -314,7 +313,7 @@ static int accept_client(struct socket_ring *s)
 	(void)set_events(s, EPOLL_CTL_DEL, s->endpoint.listener, 0);
 	endpoint_deinit(&s->endpoint);
 	r = adopt(s, fd);
-	/* Without its place in the epoll, or without the welcome, the channel would hang. */
+	/* Without the welcome the channel would hang. */
 	s->ring.failure = r;
 	return r < 0 || !is_tcp ? r : NOT_CONNECTED;
 }
@@ -612,13 +611,14 @@ static int socket_arm(struct sbx_ring *ring, unsigned events)
 {
 	struct socket_ring *s = of(ring);
 	uint32_t wanted;
-	int r = 0;
+	int r;
 
 	if (is_possible(s, events))
 		return 1;
 	wanted = interest(s, events);
-	if (s->socket >= 0 && s->armed != wanted)
-		r = set_events(s, EPOLL_CTL_MOD, s->socket, wanted);
+	if (s->socket < 0 || s->armed == wanted)
+		return 0;
+	r = set_events(s, s->armed == UNARMED ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, s->socket, wanted);
 	if (r == 0)
 		s->armed = wanted;
 	return r;
@@ -785,6 +785,7 @@ int socket_open(const struct sbx_ring_config *config, int role, int socket, stru
 		.endpoint = ENDPOINT_INIT,
 		.socket = -EBADF,
 		.pidfd = -EBADF,
+		.armed = UNARMED,
 		.spin = spin_new(config->spin_usec),
 	};
 	r = socket >= 0 ? open_given(s, socket, err) : open_endpoint(s, err);
