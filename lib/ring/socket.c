@@ -67,7 +67,7 @@ struct socket_ring {
 	struct queue in;
 	size_t n_peeked; /* bytes of the record that peek returned, with its header; 0: none */
 	bool is_closed;	 /* the peer said goodbye */
-	bool is_dry;	 /* the last read found nothing */
+	bool is_dry;	 /* the last read took all that was there */
 	bool is_at_end;	 /* nothing more comes */
 	bool is_exited;	 /* the process of pidfd has ended */
 
@@ -179,8 +179,11 @@ static ssize_t read_some(struct socket_ring *s, int flags)
 	 * end without reading everything. */
 	if (n < 0 && (errno == ECONNRESET || errno == EINTR))
 		n = recv(s->socket, s->in.bytes + s->in.end, room, flags);
-	if (n < 0)
+	if (n < 0) {
+		s->is_dry = errno == EAGAIN || errno == EINTR;
 		return errno == EINTR ? -EAGAIN : -errno;
+	}
+	s->is_dry = !s->is_packet && (size_t)n < room;
 	if ((size_t)n > room)
 		return fail(s, RING_LENGTH_OVER_LIMIT);
 	s->in.end += (size_t)n;
@@ -195,7 +198,6 @@ static int pull_with(struct socket_ring *s, int flags)
 	bool was_exited = s->is_exited;
 	ssize_t n = read_some(s, flags);
 
-	s->is_dry = n == -EAGAIN;
 	if (n > 0 || n == -ENOMEM || n == -ENOBUFS || s->ring.failure)
 		return n > 0 ? 1 : (int)n;
 	/* The process may have sent its last bytes after our read and before its exit. */
@@ -506,8 +508,8 @@ static bool has_hung_up(struct socket_ring *s)
 	return has_exited(s) || poll(&socket, 1, 0) > 0;
 }
 
-/* Publishes, then looks. An end counts as every event. */
-static bool is_possible(struct socket_ring *s, unsigned events)
+/* Publishes, and reads nothing. An end counts as every event. */
+static bool is_possible_unread(struct socket_ring *s, unsigned events)
 {
 	int r = connect_at_last(s);
 
@@ -515,11 +517,16 @@ static bool is_possible(struct socket_ring *s, unsigned events)
 		return false;
 	if (r < 0 || send_failure(s) < 0 || push(s) < 0)
 		return true;
-	if ((events & SBX_RING_WRITABLE) && has_room(s, s->n_wanted)) {
-		s->n_wanted = 0;
-		return true;
-	}
-	return events == 0 ? has_hung_up(s) : (events & SBX_RING_READABLE) && is_readable(s);
+	if (!(events & SBX_RING_WRITABLE) || !has_room(s, s->n_wanted))
+		return false;
+	s->n_wanted = 0;
+	return true;
+}
+
+static bool is_possible(struct socket_ring *s, unsigned events)
+{
+	return is_possible_unread(s, events) ||
+	       (events == 0 ? has_hung_up(s) : (events & SBX_RING_READABLE) && is_readable(s));
 }
 
 /* What must the kernel report about the socket, as POLL* and EPOLL*, which are the same numbers? */
@@ -592,9 +599,11 @@ static int socket_wait(struct sbx_ring *ring, unsigned events, uint64_t timeout_
 {
 	struct socket_ring *s = of(ring);
 	uint64_t deadline;
+	size_t n_bytes;
+	/* What sleeps looks for more as well as another read does. */
+	bool is_read = timeout_usec > 0 && s->is_dry && look(s, &n_bytes) == SBX_RING_EMPTY;
 
-	/* After a read that found nothing, poll() looks for more as well as another read. */
-	if (is_possible(s, s->is_dry && timeout_usec > 0 ? events & ~SBX_RING_READABLE : events))
+	if (is_read ? is_possible_unread(s, events) : is_possible(s, events))
 		return 0;
 	if (timeout_usec == 0)
 		return SBX_RING_EMPTY;
