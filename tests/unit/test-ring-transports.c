@@ -583,6 +583,74 @@ OVER_EVERY_TRANSPORT(an_armed_fd_tells_of_messages_and_of_the_end)
 	expect_eq(sbx_ring_wait(pair.client, SBX_RING_READABLE, SBX_RING_FOREVER), 0);
 }
 
+#define N_WORKERS 8
+#define N_OF_WORKER 500
+
+static void *send_numbers(void *data)
+{
+	struct conversation *worker = data;
+
+	for (uint32_t i = 0; i < N_OF_WORKER && worker->result == 0; i++)
+		worker->result = sbx_ring_send(worker->ring, &i, sizeof(i),
+					       i % 3 > 0 ? SBX_RING_MORE : 0, DEADLINE_USEC);
+	sbx_ring_close(worker->ring);
+	return NULL;
+}
+
+/* Takes what is there. Returns false at the end. */
+static bool take_numbers(struct sbx_ring *ring, uint32_t *n)
+{
+	const void *bytes = NULL;
+	size_t n_bytes = 0;
+	int r;
+
+	while ((r = sbx_ring_receive(ring, &bytes, &n_bytes, 0)) == 0) {
+		expect(n_bytes == sizeof(*n) && memcmp(bytes, n, sizeof(*n)) == 0);
+		(*n)++;
+	}
+	expect(r == SBX_RING_EMPTY || r == SBX_RING_CLOSED);
+	return r == SBX_RING_EMPTY;
+}
+
+OVER_EVERY_TRANSPORT(one_process_polls_a_channel_of_each_worker)
+{
+	struct pair pairs[N_WORKERS];
+	struct conversation workers[N_WORKERS] = { 0 };
+	struct pollfd fds[N_WORKERS];
+	uint32_t n_received[N_WORKERS] = { 0 };
+	pthread_t threads[N_WORKERS];
+	unsigned n_open = N_WORKERS;
+
+	for (int i = 0; i < N_WORKERS; i++) {
+		pairs[i] = open_pair(kind);
+		workers[i].ring = pairs[i].client;
+		fds[i] = (struct pollfd){ .fd = sbx_ring_fd(pairs[i].server), .events = POLLIN };
+		expect_eq(pthread_create(&threads[i], NULL, send_numbers, &workers[i]), 0);
+	}
+	while (n_open > 0) {
+		bool is_ready = false;
+
+		for (int i = 0; i < N_WORKERS; i++) {
+			if (fds[i].fd < 0)
+				continue;
+			if (take_numbers(pairs[i].server, &n_received[i])) {
+				is_ready |= sbx_ring_arm(pairs[i].server, SBX_RING_READABLE) != 0;
+			} else {
+				fds[i].fd = -1;
+				n_open--;
+			}
+		}
+		if (n_open > 0 && !is_ready)
+			expect(poll(fds, N_WORKERS, 60000) > 0);
+	}
+	for (int i = 0; i < N_WORKERS; i++) {
+		expect_eq(pthread_join(threads[i], NULL), 0);
+		expect_eq(workers[i].result, 0);
+		expect_eq(n_received[i], N_OF_WORKER);
+		sbx_ring_close(pairs[i].server);
+	}
+}
+
 /* As for a process that works on a request: messages of the other side are no reason to stop. */
 OVER_EVERY_TRANSPORT(an_fd_that_is_armed_for_nothing_tells_only_of_the_end)
 {
@@ -1018,6 +1086,7 @@ static const struct test tests[] = {
 	TEST(a_late_response_is_not_taken_for_the_next_one),
 	TEST(a_frame_is_a_message_with_type_and_request_id),
 	TEST(an_armed_fd_tells_of_messages_and_of_the_end),
+	TEST(one_process_polls_a_channel_of_each_worker),
 	TEST(an_fd_that_is_armed_for_nothing_tells_only_of_the_end),
 	TEST(an_armed_fd_tells_of_room),
 	TEST(closing_delivers_everything_first),
