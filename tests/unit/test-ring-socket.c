@@ -721,7 +721,7 @@ static void closing_delivers_what_a_slow_peer_has_not_taken(void)
 			n_sent++;
 		ring->config.timeout_usec = DEADLINE_USEC;
 		(void)ring_free(ring);
-		_exit((int)n_sent);
+		_exit((int)(n_sent & 0xff));
 	}
 	expect_eq(socket_open(&config, SBX_RING_CLIENT, peer, &other, NULL), 0);
 	/* This process has the same end as the child, which must not say goodbye twice. */
@@ -736,7 +736,8 @@ static void closing_delivers_what_a_slow_peer_has_not_taken(void)
 
 	expect_eq(waitpid(pid, &status, 0), pid);
 	expect(WIFEXITED(status) && n_received > 3);
-	expect_eq(WEXITSTATUS(status), n_received);
+	/* An exit status has 8 bits, and a slow sender never finds the channel full. */
+	expect_eq(WEXITSTATUS(status), n_received & 0xff);
 }
 
 static void closing_does_not_wait_longer_than_the_time_out(void)
