@@ -76,8 +76,8 @@ struct socket_ring {
 	size_t n_deferred; /* bytes committed with SBX_RING_MORE since the last send() */
 	bool is_broken;	   /* the kernel takes no more: the peer's end is gone */
 
-	/* Events of the socket in the epoll. UNARMED: it is not there, because each message would
-	 * take half as long again, also for a side that never polls. */
+	/* Events of the socket in the epoll. UNARMED: it is not there, because the kernel's
+	 * callback into the epoll costs each message time, also for a side that never polls. */
 	uint32_t armed;
 };
 

@@ -105,7 +105,7 @@ export SBX_RING_FD=2
 run sbx-ring send
 check stderr_is_not_taken_for_a_channel refuses 2 "SBX_RING_FD is '2'" 'it is not the number' "start it with"
 unset SBX_RING_FD
-run sbx-ring pair --with 'sbx-ring send --create --transport unix_socket </dev/zero' -- sbx-ring recv --timeout 60s
+run sbx-ring pair --with 'seq 5 | sbx-ring send --create --transport unix_socket' -- sbx-ring recv --timeout 60s
 check a_server_of_another_transport_is_refused test "$status" = 1
 run sbx-ring pair --with 'cat <&3' -- sbx-ring recv --follow
 check follow_needs_an_endpoint refuses 2 '--follow needs a channel that can be opened again' 'a channel over a given socket ends' \
