@@ -28,10 +28,11 @@ make_home() {
 	chown -R "$(stat -c %u:%g "$project")" "$work/$who"
 }
 
-# Prints which files below TOP can be read.
+# Prints which files below TOP can be read; the shell reads a line itself, without a process for each file.
 cat >"$work/try" <<'END'
-cd / && for file in plain .ssh/other FILES; do cat "$1/$file" >/dev/null 2>&1 && echo "+$file+"; done
-for file in FILES; do cat "$1/p/$file" >/dev/null 2>&1 && echo "+p/$file+"; done
+reads() { read -r line <"$1"; }
+cd / && for file in plain .ssh/other FILES; do reads "$1/$file" 2>/dev/null && echo "+$file+"; done
+for file in FILES; do reads "$1/p/$file" 2>/dev/null && echo "+p/$file+"; done
 true
 END
 sed -i "s|FILES|$(printf '%s ' "${credentials[@]%:*}")|" "$work/try"

@@ -14,7 +14,7 @@ user=1000
 # shellcheck disable=SC2034 # for tests that source this
 starters=user
 # shellcheck disable=SC2034
-[ "$(id -u)" -eq 0 ] && starters='user root'
+[ "$EUID" -eq 0 ] && starters='user root'
 who=user
 # In memory, and accessible to an ordinary user.
 chmod 755 "$work"
@@ -24,7 +24,7 @@ mkdir "$project"
 as() { # WHO COMMAND...
 	local whom=$1
 	shift
-	if [ "$whom" = user ] && [ "$(id -u)" -eq 0 ]; then
+	if [ "$whom" = user ] && [ "$EUID" -eq 0 ]; then
 		setpriv --reuid="$user" --regid="$user" --clear-groups "$@"
 	else
 		"$@"
@@ -33,13 +33,13 @@ as() { # WHO COMMAND...
 
 # The directories of records and the registry. -f: the previous sandbox may still be removing files.
 places() {
-	mkdir -p "$work/$who/state" "$work/$who/run" "$work/$who/home"
-	chmod 700 "$work/$who/run"
-	if [ "$who" = user ] && [ "$(id -u)" -eq 0 ]; then
-		chown -Rf "$user:$user" "$work/$who" "$project"
-	elif [ "$(id -u)" -eq 0 ]; then
-		chown -Rf 0:0 "$work/$who" "$project"
+	local owner=0
+	if [ ! -d "$work/$who/state" ] || [ ! -d "$work/$who/run" ] || [ ! -d "$work/$who/home" ]; then
+		mkdir -p "$work/$who/state" "$work/$who/run" "$work/$who/home"
+		chmod 700 "$work/$who/run"
 	fi
+	[ "$who" = user ] && owner=$user
+	[ "$EUID" -ne 0 ] || chown -Rf "$owner:$owner" "$work/$who" "$project"
 	export HOME="$work/$who/home" XDG_STATE_HOME="$work/$who/state" XDG_RUNTIME_DIR="$work/$who/run"
 }
 

@@ -20,8 +20,12 @@ status='' out='' err=''
 run() {
 	status=0
 	"$@" >"$work/out" 2>"$work/err" || status=$?
-	out=$(cat "$work/out")
-	err=$(cat "$work/err")
+	if [ -n "${BASH_VERSION:-}" ]; then
+		# shellcheck disable=SC3034 # bash reads the files without a process
+		out=$(<"$work/out") err=$(<"$work/err")
+	else
+		out=$(cat "$work/out") err=$(cat "$work/err")
+	fi
 }
 
 wanted() {
