@@ -23,15 +23,13 @@
 
 #include <sbx/error.h>
 
-#include "base/automaton.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
 
 #define MATCH_LIMIT 100000
 #define DEPTH_LIMIT 1000
 #define HEAP_LIMIT_KIB 1024
-#define N_XOX 27 /* variants of "xox-": xoxa- to xoxz- */
-#define XOX_SIZE 6
 
 enum alphabet {
 	ALPHABET_WORD,	 /* letters and digits */
@@ -40,7 +38,7 @@ enum alphabet {
 };
 
 struct prefix {
-	const char *text;
+	const char *text; /* '?' is any small letter */
 	enum alphabet alphabet;
 	size_t n_min;	    /* characters required after the prefix */
 	size_t n_min_plain; /* the same if none of them is a digit */
@@ -51,14 +49,10 @@ static const struct prefix prefixes[] = {
 	{ "sk-", ALPHABET_DASHED, 4, 16, true },   { "npm_", ALPHABET_WORD, 4, 16, true },
 	{ "ghp_", ALPHABET_WORD, 4, 4, false },	   { "gho_", ALPHABET_WORD, 4, 4, false },
 	{ "AKIA", ALPHABET_UPPER, 8, 8, false },   { "glpat-", ALPHABET_DASHED, 4, 4, false },
-	{ "xox-", ALPHABET_DASHED, 4, 16, false },
+	{ "xox-", ALPHABET_DASHED, 4, 16, false }, { "xox?-", ALPHABET_DASHED, 4, 16, false },
 };
 
-#define N_PREFIXES N_ELEMENTS(prefixes)
-#define N_WORDS (N_PREFIXES - 1 + N_XOX)
-
 struct redactor {
-	struct automaton *words;
 	pcre2_code *patterns[REDACT_PATTERNS_MAX];
 	size_t n_patterns;
 	pcre2_match_context *limits;
@@ -73,33 +67,11 @@ struct redactor *redactor_free(struct redactor *redactor)
 		pcre2_code_free(redactor->patterns[i]);
 	pcre2_match_data_free(redactor->match);
 	pcre2_match_context_free(redactor->limits);
-	free(redactor->words);
 	free(redactor);
 	return NULL;
 }
 
 /* ---- set-up ---- */
-
-/* The table row of an automaton word: words after the table's end are variants of its last row. */
-static const struct prefix *prefix_of(uint32_t word)
-{
-	return &prefixes[word < N_PREFIXES ? word : N_PREFIXES - 1];
-}
-
-static int build_words(struct redactor *redactor, struct sbx_error *err)
-{
-	char variants[N_XOX - 1][XOX_SIZE];
-	const char *words[N_WORDS];
-
-	for (size_t i = 0; i < N_PREFIXES; i++)
-		words[i] = prefixes[i].text;
-	for (size_t i = 0; i < N_ELEMENTS(variants); i++) {
-		memcpy(variants[i], "xox?-", XOX_SIZE);
-		variants[i][3] = (char)('a' + i);
-		words[N_PREFIXES + i] = variants[i];
-	}
-	return automaton_build(words, N_WORDS, 0, &redactor->words, err);
-}
 
 static int refuse_pattern(const char *pattern, int code, size_t at, struct sbx_error *err)
 {
@@ -150,7 +122,6 @@ int redactor_new(const char *const *patterns, size_t n_patterns, struct redactor
 		 struct sbx_error *err)
 {
 	_cleanup_redactor_ struct redactor *redactor = calloc(1, sizeof(*redactor));
-	int r;
 
 	if (n_patterns > REDACT_PATTERNS_MAX) {
 		(void)sbx_error_what(err, -EINVAL, "there are %zu patterns for secrets",
@@ -161,11 +132,12 @@ int redactor_new(const char *const *patterns, size_t n_patterns, struct redactor
 	}
 	if (!redactor || set_limits(redactor) < 0)
 		return sbx_error_what(err, -ENOMEM, "cannot prepare the search for secrets");
-	r = build_words(redactor, err);
-	for (size_t i = 0; r == 0 && i < n_patterns; i++)
-		r = add_pattern(redactor, patterns[i], err);
-	if (r < 0)
-		return r;
+	for (size_t i = 0; i < n_patterns; i++) {
+		int r = add_pattern(redactor, patterns[i], err);
+
+		if (r < 0)
+			return r;
+	}
 	*ret = take_ptr(redactor);
 	return 0;
 }
@@ -194,7 +166,7 @@ static inline bool has_beginning(const uint8_t bytes[WINDOW])
 
 	/* Unrolled, the table's bytes become constants in the code. */
 #pragma GCC unroll 8
-	for (size_t i = 0; i < N_PREFIXES; i++)
+	for (size_t i = 0; i < N_ELEMENTS(prefixes); i++)
 		found |= (block)((first == (uint8_t)prefixes[i].text[0]) &
 				 (second == (uint8_t)prefixes[i].text[1]) &
 				 (third == (uint8_t)prefixes[i].text[2]));
@@ -202,25 +174,16 @@ static inline bool has_beginning(const uint8_t bytes[WINDOW])
 	return (halves[0] | halves[1]) != 0;
 }
 
-/* A fast filter; false is certain. The automaton takes one byte at a time, each step waiting for
- * the one before. */
-static bool may_have_prefix(const uint8_t *bytes, size_t n_bytes)
+/* Passes bytes, many at once, at which no prefix begins; @n_bytes if there are no others. */
+static size_t skip_others(const char *bytes, size_t n_bytes, size_t at)
 {
 	uint8_t rest[WINDOW] = { 0 };
-	size_t at = 0;
 
 	for (; n_bytes - at >= WINDOW; at += sizeof(block))
-		if (has_beginning(bytes + at))
-			return true;
+		if (has_beginning((const uint8_t *)bytes + at))
+			return at;
 	memcpy(rest, bytes + at, n_bytes - at);
-	return has_beginning(rest);
-}
-
-bool redactor_suspects(const struct redactor *redactor, const void *bytes, size_t n_bytes)
-{
-	if (redactor->n_patterns > 0)
-		return true;
-	return may_have_prefix(bytes, n_bytes) && automaton_any(redactor->words, bytes, n_bytes);
+	return has_beginning(rest) ? at : n_bytes;
 }
 
 static bool is_digit(char c)
@@ -251,41 +214,68 @@ static bool is_in(enum alphabet alphabet, char c)
 	return false;
 }
 
-/* The end of the token whose prefix was found, or 0 if no token follows. */
-static size_t token_end(const char *bytes, size_t n_bytes, const struct automaton_match *found)
+static bool begins_with(const char *bytes, size_t n_bytes, const char *prefix)
 {
-	const struct prefix *prefix = prefix_of(found->word);
-	size_t end = found->end, n;
+	size_t n = 0;
+
+	while (n < n_bytes && prefix[n] != '\0' &&
+	       (prefix[n] == bytes[n] || (prefix[n] == '?' && bytes[n] >= 'a' && bytes[n] <= 'z')))
+		n++;
+	return prefix[n] == '\0';
+}
+
+/* The offset of the next prefix from @at on; @n_bytes if there is none. */
+static size_t find_prefix(const char *bytes, size_t n_bytes, size_t at, const struct prefix **ret)
+{
+	for (; (at = skip_others(bytes, n_bytes, at)) < n_bytes; at++)
+		for (size_t i = 0; i < N_ELEMENTS(prefixes); i++)
+			if (begins_with(bytes + at, n_bytes - at, prefixes[i].text)) {
+				*ret = &prefixes[i];
+				return at;
+			}
+	return n_bytes;
+}
+
+bool redactor_suspects(const struct redactor *redactor, const void *bytes, size_t n_bytes)
+{
+	const struct prefix *prefix;
+
+	return redactor->n_patterns > 0 || find_prefix(bytes, n_bytes, 0, &prefix) < n_bytes;
+}
+
+/* The end of the token that begins with @prefix at @start, or 0 if no token follows. */
+static size_t token_end(const struct prefix *prefix, const char *bytes, size_t n_bytes,
+			size_t start)
+{
+	size_t begin = start + strlen(prefix->text), end = begin;
 	bool has_digit = false;
 
-	if (prefix->begins_word && found->start > 0 && is_word(bytes[found->start - 1]))
+	if (prefix->begins_word && start > 0 && is_word(bytes[start - 1]))
 		return 0;
 	for (; end < n_bytes && is_in(prefix->alphabet, bytes[end]); end++)
 		has_digit |= is_digit(bytes[end]);
-	n = end - found->end;
-	return n >= (has_digit ? prefix->n_min : prefix->n_min_plain) ? end : 0;
+	return end - begin >= (has_digit ? prefix->n_min : prefix->n_min_plain) ? end : 0;
 }
 
 /* 1 if a token was found. */
-static int clean_tokens(const struct redactor *redactor, const char *bytes, size_t n_bytes,
-			struct text *out)
+static int clean_tokens(const char *bytes, size_t n_bytes, struct text *out)
 {
-	struct automaton_scan scan = { 0 };
-	struct automaton_match found;
-	size_t at = 0;
+	const struct prefix *prefix;
+	size_t copied = 0, at = 0;
 
-	while (automaton_next(redactor->words, &scan, bytes, n_bytes, &found) > 0) {
-		size_t end = found.start < at ? 0 : token_end(bytes, n_bytes, &found);
+	while ((at = find_prefix(bytes, n_bytes, at, &prefix)) < n_bytes) {
+		size_t end = token_end(prefix, bytes, n_bytes, at);
 
-		if (end == 0)
-			continue;
-		text_add_bytes(out, bytes + at, found.start - at);
-		text_add(out, REDACTED);
-		at = end;
+		if (end > 0) {
+			text_add_bytes(out, bytes + copied, at - copied);
+			text_add(out, REDACTED);
+			copied = end;
+		}
+		at = end > 0 ? end : at + 1;
 	}
-	if (at > 0)
-		text_add_bytes(out, bytes + at, n_bytes - at);
-	return at > 0;
+	if (copied > 0)
+		text_add_bytes(out, bytes + copied, n_bytes - copied);
+	return copied > 0;
 }
 
 /* The next match from @at on: 1 with its offsets, 0 if there is none, -E2BIG if a limit of the
@@ -360,7 +350,7 @@ int redactor_clean(const struct redactor *redactor, const char *bytes, size_t n_
 		   struct text *out)
 {
 	_cleanup_text_ struct text tokens = TEXT_INIT;
-	bool has_token = clean_tokens(redactor, bytes, n_bytes, &tokens);
+	bool has_token = clean_tokens(bytes, n_bytes, &tokens);
 	int r;
 
 	if (text_status(&tokens) < 0)

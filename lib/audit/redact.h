@@ -4,8 +4,8 @@
 /*
  * Secrets are cut out of a text before it is hashed, because nothing can be removed from the chain
  *
- * One word automaton finds known prefixes of tokens. The user's patterns are PCRE2's and their work
- * is bounded: if a bound is reached, the whole text counts as a secret.
+ * Known prefixes of tokens are compared byte by byte. The user's patterns are PCRE2's and their
+ * work is bounded: if a bound is reached, the whole text counts as a secret.
  */
 
 #include <stdbool.h>

@@ -7,11 +7,23 @@
 #include <string.h>
 
 static const struct bench *const subjects[] = {
-	bench_self_test,     bench_frame,   bench_ring,		bench_units,
-	bench_json,	     bench_options, bench_words,	bench_tree,
-	bench_policy,	     bench_spawn,   bench_policy_load,	bench_policy_tool,
-	bench_policy_socket, bench_audit,   bench_audit_insert, bench_audit_verify,
-	bench_audit_tool,    NULL,
+	bench_self_test,
+	bench_frame,
+	bench_ring,
+	bench_units,
+	bench_json,
+	bench_options,
+	bench_tree,
+	bench_policy,
+	bench_spawn,
+	bench_policy_load,
+	bench_policy_tool,
+	bench_policy_socket,
+	bench_audit,
+	bench_audit_insert,
+	bench_audit_verify,
+	bench_audit_tool,
+	NULL,
 };
 
 const struct bench *bench_at(size_t i)

@@ -62,7 +62,6 @@ extern const struct bench bench_self_test[];
 extern const struct bench bench_spawn[];
 extern const struct bench bench_tree[];
 extern const struct bench bench_units[];
-extern const struct bench bench_words[];
 
 /* The i-th of all benchmarks, or NULL after the last; the self-tests come first. */
 const struct bench *bench_at(size_t i);

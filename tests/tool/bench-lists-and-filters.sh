@@ -14,7 +14,7 @@ objects_have() {
 run sbx-bench --list
 check the_list_is_a_success has_status 0
 for row in frame_parse frame_print unit_parse_size unit_parse_time json_scan json_validate json_write \
-	option_parse word_scan tree_read; do
+	option_parse tree_read; do
 	check "the_list_has_$row" out_has "$row "
 done
 check the_list_names_the_compared_benchmarks out_has 'against: floor: '
