@@ -380,6 +380,7 @@ struct leaves {
 	struct segment_about begin; /* earlier records were deleted; their tree is known */
 	struct audit_hash *hashes;
 	uint64_t n, n_max;
+	struct hasher *hasher; /* not owned */
 };
 
 static void leaves_free(struct leaves *leaves)
@@ -426,6 +427,14 @@ static int read_leaf(void *userdata, uint64_t index, struct audit_hash *ret)
 		return -ERANGE;
 	*ret = leaves->hashes[index - leaves->begin.first];
 	return 0;
+}
+
+static int read_hashed(void *userdata, uint64_t index, struct audit_hash *ret)
+{
+	const struct leaves *leaves = userdata;
+	int r = read_leaf(userdata, index, ret);
+
+	return r < 0 ? r : merkle_leaf(leaves->hasher, ret, ret);
 }
 
 static int fail_deleted(const struct leaves *leaves, struct sbx_error *err)
@@ -561,9 +570,10 @@ static int open_all(struct tool_run *run, struct rows *rows, struct leaves *leav
 	return r < 0 ? r : rows_each(rows, 0, add_leaf, leaves, err);
 }
 
-static struct merkle_leaves tree_of(struct leaves *leaves)
+static struct merkle_leaves tree_of(struct leaves *leaves, struct hasher *hasher)
 {
-	return (struct merkle_leaves){ &leaves->begin.frontier, read_leaf, leaves };
+	leaves->hasher = hasher;
+	return (struct merkle_leaves){ &leaves->begin.frontier, read_hashed, leaves };
 }
 
 /* The chain hash of the previous record. */
@@ -607,7 +617,7 @@ static int prove(struct tool_run *run, uint64_t seq, struct sbx_error *err)
 	body = wanted.body;
 	if (r < 0)
 		return r;
-	tree = tree_of(&leaves);
+	tree = tree_of(&leaves, hasher);
 	r = read_leaf_before(&leaves, seq, &proof.previous);
 	if (r < 0)
 		return fail_to_prove(seq, r, err);
@@ -661,7 +671,7 @@ int audit_verb_consistency(void *context, int n_operands, char *operands[], stru
 	if (r < 0)
 		return places_status_of(r);
 	end = leaves.begin.first + leaves.n;
-	tree = tree_of(&leaves);
+	tree = tree_of(&leaves, hasher);
 	if (old_size == 0 || old_size > new_size || new_size > end) {
 		(void)sbx_error_what(err, -EINVAL, "cannot compare the log at these two sizes");
 		sbx_error_why(err, "the log has %llu records, and it only grows",

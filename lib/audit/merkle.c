@@ -221,40 +221,41 @@ static int take_known(const struct merkle_frontier *known, uint64_t begin, uint6
 	return 0;
 }
 
-static int subtree(const struct merkle_source *source, uint64_t begin, uint64_t end,
-		   struct audit_hash *ret)
+static int subtree(struct hasher *hasher, const struct merkle_leaves *leaves, uint64_t begin,
+		   uint64_t end, struct audit_hash *ret)
 {
 	struct merkle_frontier frontier = { .size = 0 };
-	int known = source->known ? take_known(source->known, begin, end, &frontier) : 0;
+	int known = take_known(leaves->known, begin, end, &frontier);
 
 	if (known < 0)
 		return known;
 	for (uint64_t i = begin + frontier.size; i < end; i++) {
 		struct audit_hash node;
-		int r = source->read(source->userdata, i, &node);
+		int r = leaves->read(leaves->userdata, i, &node);
 
 		if (r < 0)
 			return r;
-		r = merkle_add_node(source->hasher, &frontier, node);
+		r = merkle_add_node(hasher, &frontier, node);
 		if (r < 0)
 			return r;
 	}
-	return merkle_root(source->hasher, &frontier, ret);
+	return merkle_root(hasher, &frontier, ret);
 }
 
 /* A proof is computed from the root down, but listed from the leaf up. */
 struct path {
+	struct hasher *hasher;
+	const struct merkle_leaves *leaves;
 	struct audit_hash *hashes;
 	size_t n;
 };
 
-static int add_subtree(const struct merkle_source *source, struct path *path, uint64_t begin,
-		       uint64_t end)
+static int add_subtree(struct path *path, uint64_t begin, uint64_t end)
 {
 	if (path->n >= MERKLE_PATH_MAX)
 		return -EOVERFLOW;
 
-	int r = subtree(source, begin, end, &path->hashes[path->n]);
+	int r = subtree(path->hasher, path->leaves, begin, end, &path->hashes[path->n]);
 
 	if (r < 0)
 		return r;
@@ -279,20 +280,29 @@ static uint64_t split(uint64_t n)
 	return UINT64_C(1) << (63 - __builtin_clzll(n - 1));
 }
 
-/* RFC 9162, 2.1.3.1 */
-int merkle_source_inclusion(const struct merkle_source *source, uint64_t index, uint64_t size,
-			    struct audit_hash ret[MERKLE_PATH_MAX])
+int merkle_root_behind(struct hasher *hasher, uint64_t size, const struct merkle_leaves *leaves,
+		       struct audit_hash *ret)
 {
-	struct path path = { .hashes = ret };
+	return size > MERKLE_SIZE_MAX ? -EINVAL : subtree(hasher, leaves, 0, size, ret);
+}
+
+/* RFC 9162, 2.1.3.1 */
+int merkle_prove_inclusion_behind(struct hasher *hasher, uint64_t index, uint64_t size,
+				  const struct merkle_leaves *leaves,
+				  struct audit_hash ret[MERKLE_PATH_MAX])
+{
+	struct path path = { .hasher = hasher, .leaves = leaves, .hashes = ret };
 	uint64_t begin = 0, end = size;
 
+	if (index < leaves->known->size)
+		return -ENODATA;
 	if (size > MERKLE_SIZE_MAX || index >= size)
 		return -EINVAL;
 	while (end - begin > 1) {
 		uint64_t middle = begin + split(end - begin);
 		bool is_left = index < middle;
-		int r = is_left ? add_subtree(source, &path, middle, end)
-				: add_subtree(source, &path, begin, middle);
+		int r = is_left ? add_subtree(&path, middle, end)
+				: add_subtree(&path, begin, middle);
 
 		if (r < 0)
 			return r;
@@ -301,189 +311,67 @@ int merkle_source_inclusion(const struct merkle_source *source, uint64_t index, 
 	return turn_over(&path);
 }
 
-/* RFC 9162, 2.1.4.1: descends to the end of the old tree as merkle_source_inclusion() does to a
- * leaf. */
-int merkle_source_consistency(const struct merkle_source *source, uint64_t old_size,
-			      uint64_t new_size, struct audit_hash ret[MERKLE_PATH_MAX])
+/* RFC 9162, 2.1.4.1: descends to the end of the old tree as merkle_prove_inclusion_behind() does to
+ * a leaf. */
+int merkle_prove_consistency_behind(struct hasher *hasher, uint64_t old_size, uint64_t new_size,
+				    const struct merkle_leaves *leaves,
+				    struct audit_hash ret[MERKLE_PATH_MAX])
 {
-	struct path path = { .hashes = ret };
+	struct path path = { .hasher = hasher, .leaves = leaves, .hashes = ret };
 	uint64_t begin = 0, end = new_size;
 	int r;
 
+	if (old_size < leaves->known->size)
+		return -ENODATA;
 	if (new_size > MERKLE_SIZE_MAX || old_size == 0 || old_size > new_size)
 		return -EINVAL;
 	while (old_size != end) {
 		uint64_t middle = begin + split(end - begin);
 		bool is_left = old_size <= middle;
 
-		r = is_left ? add_subtree(source, &path, middle, end)
-			    : add_subtree(source, &path, begin, middle);
+		r = is_left ? add_subtree(&path, middle, end) : add_subtree(&path, begin, middle);
 		if (r < 0)
 			return r;
 		*(is_left ? &end : &begin) = middle;
 	}
 	/* The verifier knows the root of the old tree, but of no other subtree. */
-	r = begin != 0 ? add_subtree(source, &path, begin, end) : 0;
+	r = begin != 0 ? add_subtree(&path, begin, end) : 0;
 	return r < 0 ? r : turn_over(&path);
-}
-
-/* A merkle_source over the caller's unhashed leaves. */
-struct leaves {
-	struct hasher *hasher;
-	merkle_read read;
-	void *userdata;
-};
-
-static int read_leaf(void *userdata, uint64_t index, struct audit_hash *ret)
-{
-	const struct leaves *leaves = userdata;
-	struct audit_hash data;
-	int r = leaves->read(leaves->userdata, index, &data);
-
-	return r < 0 ? r : merkle_leaf(leaves->hasher, &data, ret);
-}
-
-int merkle_root_behind(struct hasher *hasher, uint64_t size, const struct merkle_leaves *behind,
-		       struct audit_hash *ret)
-{
-	struct leaves leaves = { hasher, behind->read, behind->userdata };
-	const struct merkle_source source = { hasher, read_leaf, &leaves, behind->known };
-
-	return size > MERKLE_SIZE_MAX ? -EINVAL : subtree(&source, 0, size, ret);
-}
-
-int merkle_prove_inclusion_behind(struct hasher *hasher, uint64_t index, uint64_t size,
-				  const struct merkle_leaves *behind,
-				  struct audit_hash ret[MERKLE_PATH_MAX])
-{
-	struct leaves leaves = { hasher, behind->read, behind->userdata };
-	const struct merkle_source source = { hasher, read_leaf, &leaves, behind->known };
-
-	return index < behind->known->size ? -ENODATA
-					   : merkle_source_inclusion(&source, index, size, ret);
-}
-
-int merkle_prove_consistency_behind(struct hasher *hasher, uint64_t old_size, uint64_t new_size,
-				    const struct merkle_leaves *behind,
-				    struct audit_hash ret[MERKLE_PATH_MAX])
-{
-	struct leaves leaves = { hasher, behind->read, behind->userdata };
-	const struct merkle_source source = { hasher, read_leaf, &leaves, behind->known };
-
-	return old_size < behind->known->size
-		       ? -ENODATA
-		       : merkle_source_consistency(&source, old_size, new_size, ret);
 }
 
 /* ---- verifying a proof ---- */
 
 /*
  * An attacker may have chosen every hash of a proof. So the sizes alone determine how many hashes
- * the path has and on which side each one is (RFC 9162, 2.1.3.2 and 2.1.4.2); a path with a hash
- * too few or too many is refused like one with a wrong hash.
+ * the path has and on which side each one is (RFC 9162, 2.1.3.2); a path with a hash too few or too
+ * many is refused like one with a wrong hash.
  */
-
-/* A walk from a leaf to the root: the numbers of the leaf and of the last leaf, halved at each
- * level. */
-struct walk {
-	uint64_t at;
-	uint64_t last;
-};
-
-/* Is the next hash of the path a left neighbour? If so, skips the levels without a neighbour. */
-static bool is_on_the_left(struct walk *walk)
-{
-	if (!(walk->at & 1) && walk->at != walk->last)
-		return false;
-	while (!(walk->at & 1) && walk->at != 0) {
-		walk->at >>= 1;
-		walk->last >>= 1;
-	}
-	return true;
-}
-
-static void go_up(struct walk *walk)
-{
-	walk->at >>= 1;
-	walk->last >>= 1;
-}
-
-static int verify_node(struct hasher *hasher, uint64_t index, uint64_t size, struct audit_hash node,
-		       const struct audit_hash *path, size_t n, const struct audit_hash *root)
-{
-	struct walk walk = { .at = index, .last = size - 1 };
-
-	if (size > MERKLE_SIZE_MAX || index >= size || n > MERKLE_PATH_MAX)
-		return -EBADMSG;
-	for (size_t i = 0; i < n; i++, go_up(&walk)) {
-		int r;
-
-		if (walk.last == 0)
-			return -EBADMSG;
-		r = is_on_the_left(&walk) ? merkle_node(hasher, &path[i], &node, &node)
-					  : merkle_node(hasher, &node, &path[i], &node);
-		if (r < 0)
-			return r;
-	}
-	return walk.last == 0 && audit_hash_equal(&node, root) ? 0 : -EBADMSG;
-}
 
 int merkle_verify_inclusion(struct hasher *hasher, uint64_t index, uint64_t size,
 			    const struct audit_hash *leaf, const struct audit_hash *path, size_t n,
 			    const struct audit_hash *root)
 {
+	/* The numbers of the node and of the last node, halved at each level. */
+	uint64_t at = index, last = size - 1;
 	struct audit_hash node;
 	int r = merkle_leaf(hasher, leaf, &node);
 
-	return r < 0 ? r : verify_node(hasher, index, size, node, path, n, root);
-}
+	if (r < 0)
+		return r;
+	if (size > MERKLE_SIZE_MAX || index >= size || n > MERKLE_PATH_MAX)
+		return -EBADMSG;
+	for (size_t i = 0; i < n; i++, at >>= 1, last >>= 1) {
+		bool is_on_the_left = (at & 1) || at == last;
 
-/* @first is the root of a subtree of both trees; from there both roots are computed in step. */
-static int verify_growth(struct hasher *hasher, struct walk walk, const struct audit_hash *first,
-			 const struct audit_hash *path, size_t n, const struct audit_hash *old_root,
-			 const struct audit_hash *new_root)
-{
-	struct audit_hash old_hash = *first, new_hash = *first;
-
-	for (size_t i = 0; i < n; i++, go_up(&walk)) {
-		bool is_left;
-		int r;
-
-		if (walk.last == 0)
+		if (last == 0)
 			return -EBADMSG;
-		is_left = is_on_the_left(&walk);
-		r = is_left ? merkle_node(hasher, &path[i], &old_hash, &old_hash) : 0;
-		if (r < 0)
-			return r;
-		r = is_left ? merkle_node(hasher, &path[i], &new_hash, &new_hash)
-			    : merkle_node(hasher, &new_hash, &path[i], &new_hash);
+		/* Skip the levels without a neighbour. */
+		for (; is_on_the_left && !(at & 1) && at != 0; at >>= 1)
+			last >>= 1;
+		r = is_on_the_left ? merkle_node(hasher, &path[i], &node, &node)
+				   : merkle_node(hasher, &node, &path[i], &node);
 		if (r < 0)
 			return r;
 	}
-	return walk.last == 0 && audit_hash_equal(&old_hash, old_root) &&
-			       audit_hash_equal(&new_hash, new_root)
-		       ? 0
-		       : -EBADMSG;
-}
-
-int merkle_verify_consistency(struct hasher *hasher, uint64_t old_size, uint64_t new_size,
-			      const struct audit_hash *old_root, const struct audit_hash *new_root,
-			      const struct audit_hash *path, size_t n)
-{
-	struct walk walk = { .at = old_size - 1, .last = new_size - 1 };
-	bool is_perfect = (old_size & (old_size - 1)) == 0;
-
-	if (new_size > MERKLE_SIZE_MAX || old_size == 0 || old_size > new_size ||
-	    n > MERKLE_PATH_MAX)
-		return -EBADMSG;
-	if (old_size == new_size)
-		return n == 0 && audit_hash_equal(old_root, new_root) ? 0 : -EBADMSG;
-	if (n == 0)
-		return -EBADMSG;
-	while (walk.at & 1)
-		go_up(&walk);
-	/* If the old tree is perfect, its root is the first hash, and the path omits it. */
-	if (is_perfect)
-		return verify_growth(hasher, walk, old_root, path, n, old_root, new_root);
-	return verify_growth(hasher, walk, &path[0], path + 1, n - 1, old_root, new_root);
+	return last == 0 && audit_hash_equal(&node, root) ? 0 : -EBADMSG;
 }

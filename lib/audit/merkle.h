@@ -60,8 +60,8 @@ size_t merkle_save(const struct merkle_frontier *frontier, struct audit_hash ret
 int merkle_load(uint64_t size, const struct audit_hash *peaks, size_t n,
 		struct merkle_frontier *ret);
 
-/* Reads leaf @index: 0 or a negative errno, which aborts the proof. The indices of one subtree are
- * ascending; a proof reads every leaf at most once. */
+/* Reads leaf @index, hashed by merkle_leaf(): 0 or a negative errno, which aborts the proof. The
+ * indices of one subtree are ascending; a proof reads every leaf at most once. */
 typedef int (*merkle_read)(void *userdata, uint64_t index, struct audit_hash *ret);
 
 /* The first leaves may be missing if the tree of them is known: then -ENODATA if one of them is
@@ -92,15 +92,12 @@ int merkle_prove_consistency_behind(struct hasher *hasher, uint64_t old_size, ui
 int merkle_verify_inclusion(struct hasher *hasher, uint64_t index, uint64_t size,
 			    const struct audit_hash *leaf, const struct audit_hash *path, size_t n,
 			    const struct audit_hash *root);
-int merkle_verify_consistency(struct hasher *hasher, uint64_t old_size, uint64_t new_size,
-			      const struct audit_hash *old_root, const struct audit_hash *new_root,
-			      const struct audit_hash *path, size_t n);
 
 /* ---- leaves that are already hashed ---- */
 
 /*
  * The tree over leaves that are already hashed (RFC 9162, 2.1.1: SHA-256 of a zero byte and the
- * data), whatever the data was. The functions above hash 32 bytes and call these.
+ * data), whatever the data was
  */
 
 int merkle_leaf(struct hasher *hasher, const struct audit_hash *data, struct audit_hash *ret);
@@ -109,16 +106,3 @@ int merkle_node(struct hasher *hasher, const struct audit_hash *left,
 
 int merkle_add_node(struct hasher *hasher, struct merkle_frontier *frontier,
 		    struct audit_hash node);
-
-/* Source of hashed leaves. */
-struct merkle_source {
-	struct hasher *hasher;
-	merkle_read read;
-	void *userdata;
-	const struct merkle_frontier *known; /* tree of unreadable leaves; NULL: none */
-};
-
-int merkle_source_inclusion(const struct merkle_source *source, uint64_t index, uint64_t size,
-			    struct audit_hash ret[MERKLE_PATH_MAX]);
-int merkle_source_consistency(const struct merkle_source *source, uint64_t old_size,
-			      uint64_t new_size, struct audit_hash ret[MERKLE_PATH_MAX]);

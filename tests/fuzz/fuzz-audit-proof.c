@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are a proof about a tree of sixteen leaves: kind, index, size, and hashes. Each claim
- * has exactly one valid proof, so only that one may verify. The numbers are also used with trees of
- * other sizes, where no proof may verify. A failed check is an abort.
+ * The bytes are an inclusion proof in a tree of sixteen leaves: a byte that is not used, index,
+ * size, and hashes. Each claim has exactly one valid proof, so only that one may verify. The
+ * numbers are also used with trees of other sizes, where no proof may verify. A failed check is an
+ * abort.
  */
 
 #include "audit/merkle.h"
@@ -21,7 +22,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 #define N_HASHES 70
 
 struct proof {
-	bool is_inclusion;
 	uint64_t from;
 	uint64_t size;
 	struct audit_hash path[N_HASHES];
@@ -51,18 +51,14 @@ static struct audit_hash root_of(struct hasher *hasher, uint64_t size)
 
 static int prove(struct hasher *hasher, const struct proof *proof, struct audit_hash *ret)
 {
-	return proof->is_inclusion
-		       ? prove_inclusion(hasher, proof->from, proof->size, read_leaf, NULL, ret)
-		       : prove_consistency(hasher, proof->from, proof->size, read_leaf, NULL, ret);
+	return prove_inclusion(hasher, proof->from, proof->size, read_leaf, NULL, ret);
 }
 
 static int verify(struct hasher *hasher, const struct proof *proof, const struct audit_hash *first,
 		  const struct audit_hash *root)
 {
-	return proof->is_inclusion ? merkle_verify_inclusion(hasher, proof->from, proof->size,
-							     first, proof->path, proof->n, root)
-				   : merkle_verify_consistency(hasher, proof->from, proof->size,
-							       first, root, proof->path, proof->n);
+	return merkle_verify_inclusion(hasher, proof->from, proof->size, first, proof->path,
+				       proof->n, root);
 }
 
 static void check_small(struct hasher *hasher, const struct proof *proof)
@@ -75,10 +71,7 @@ static void check_small(struct hasher *hasher, const struct proof *proof)
 		return;
 	n = prove(hasher, proof, right);
 	root = root_of(hasher, proof->size);
-	if (proof->is_inclusion)
-		(void)read_leaf(NULL, proof->from % N_LEAVES, &first);
-	else if (proof->from <= N_LEAVES)
-		first = root_of(hasher, proof->from);
+	(void)read_leaf(NULL, proof->from % N_LEAVES, &first);
 	holds = verify(hasher, proof, &first, &root) == 0;
 	check(holds == (n >= 0 && (size_t)n == proof->n &&
 			memcmp(right, proof->path, proof->n * sizeof(right[0])) == 0));
@@ -91,8 +84,7 @@ static void check_large(struct hasher *hasher, struct proof proof)
 	for (unsigned shift = 0; shift < 64; shift += 7) {
 		proof.from <<= shift;
 		proof.size = proof.size << shift | proof.from;
-		if (proof.is_inclusion || proof.from != proof.size || proof.from == 0)
-			check(verify(hasher, &proof, &root, &root) == -EBADMSG);
+		check(verify(hasher, &proof, &root, &root) == -EBADMSG);
 	}
 }
 
@@ -103,7 +95,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 
 	if (n_bytes < N_HEADER)
 		return 0;
-	proof.is_inclusion = bytes[0] & 1;
 	proof.from = bytes[1];
 	proof.size = bytes[2];
 	proof.n = (n_bytes - N_HEADER) / AUDIT_HASH_SIZE;

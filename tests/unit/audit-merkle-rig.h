@@ -5,17 +5,33 @@
 
 #include "audit/merkle.h"
 
-static inline struct merkle_leaves all_leaves(merkle_read read, void *userdata)
+/* Leaves that are not hashed yet. */
+struct rig_leaves {
+	struct hasher *hasher;
+	merkle_read read;
+	void *userdata;
+};
+
+static inline int rig_read_hashed(void *userdata, uint64_t index, struct audit_hash *ret)
+{
+	const struct rig_leaves *leaves = userdata;
+	int r = leaves->read(leaves->userdata, index, ret);
+
+	return r < 0 ? r : merkle_leaf(leaves->hasher, ret, ret);
+}
+
+static inline struct merkle_leaves all_leaves(struct rig_leaves *leaves)
 {
 	static const struct merkle_frontier none = { .size = 0 };
 
-	return (struct merkle_leaves){ &none, read, userdata };
+	return (struct merkle_leaves){ &none, rig_read_hashed, leaves };
 }
 
 static inline int root_of_leaves(struct hasher *hasher, uint64_t size, merkle_read read,
 				 void *userdata, struct audit_hash *ret)
 {
-	const struct merkle_leaves leaves = all_leaves(read, userdata);
+	struct rig_leaves data = { hasher, read, userdata };
+	const struct merkle_leaves leaves = all_leaves(&data);
 
 	return merkle_root_behind(hasher, size, &leaves, ret);
 }
@@ -24,7 +40,8 @@ static inline int prove_inclusion(struct hasher *hasher, uint64_t index, uint64_
 				  merkle_read read, void *userdata,
 				  struct audit_hash ret[MERKLE_PATH_MAX])
 {
-	const struct merkle_leaves leaves = all_leaves(read, userdata);
+	struct rig_leaves data = { hasher, read, userdata };
+	const struct merkle_leaves leaves = all_leaves(&data);
 
 	return merkle_prove_inclusion_behind(hasher, index, size, &leaves, ret);
 }
@@ -33,7 +50,8 @@ static inline int prove_consistency(struct hasher *hasher, uint64_t old_size, ui
 				    merkle_read read, void *userdata,
 				    struct audit_hash ret[MERKLE_PATH_MAX])
 {
-	const struct merkle_leaves leaves = all_leaves(read, userdata);
+	struct rig_leaves data = { hasher, read, userdata };
+	const struct merkle_leaves leaves = all_leaves(&data);
 
 	return merkle_prove_consistency_behind(hasher, old_size, new_size, &leaves, ret);
 }

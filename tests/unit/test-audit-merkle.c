@@ -106,18 +106,21 @@ static void expect_path(const struct audit_hash *path, int n, const char *const 
 static void proves_what_is_published(void)
 {
 	_cleanup_hasher_ struct hasher *hasher = make_hasher();
-	const struct merkle_source source = { .hasher = hasher, .read = read_published };
+	const struct merkle_frontier none = { .size = 0 };
+	const struct merkle_leaves published = { .known = &none, .read = read_published };
 	struct audit_hash path[MERKLE_PATH_MAX];
 
 	for (size_t i = 0; i < N_ELEMENTS(inclusions); i++) {
 		const struct proof *proof = &inclusions[i];
-		int n = merkle_source_inclusion(&source, proof->from, proof->size, path);
+		int n = merkle_prove_inclusion_behind(hasher, proof->from, proof->size, &published,
+						      path);
 
 		expect_path(path, n, proof->path);
 	}
 	for (size_t i = 0; i < N_ELEMENTS(consistencies); i++) {
 		const struct proof *proof = &consistencies[i];
-		int n = merkle_source_consistency(&source, proof->from, proof->size, path);
+		int n = merkle_prove_consistency_behind(hasher, proof->from, proof->size,
+							&published, path);
 
 		expect_path(path, n, proof->path);
 	}
@@ -448,6 +451,7 @@ static void growing_the_tree_allocates_nothing(void)
 /* ---- trees whose first leaves were deleted ---- */
 
 struct behind {
+	struct hasher *hasher;
 	uint64_t known;
 	struct audit_hash data[N_COMPARED];
 };
@@ -456,7 +460,11 @@ static int read_behind(void *userdata, uint64_t index, struct audit_hash *ret)
 {
 	const struct behind *behind = userdata;
 
-	return index < behind->known ? -ENODATA : read_data((void *)behind->data, index, ret);
+	if (index < behind->known)
+		return -ENODATA;
+	return rig_read_hashed(&(struct rig_leaves){ behind->hasher, read_data,
+						     (void *)behind->data },
+			       index, ret);
 }
 
 static bool is_path(int n, const struct audit_hash *path, int n_other,
@@ -488,8 +496,7 @@ static void what_is_proved_without_the_first_leaves_is_the_same(void)
 {
 	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct merkle_frontier frontier = { .size = 0 };
-
-	struct behind behind;
+	struct behind behind = { .hasher = hasher };
 	const struct merkle_leaves leaves_behind = { &frontier, read_behind, &behind };
 
 	fill(behind.data);
@@ -505,7 +512,7 @@ static void what_is_about_the_first_leaves_cannot_be_proved_without_them(void)
 {
 	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct merkle_frontier frontier = { .size = 0 };
-	struct behind behind = { .known = 13 };
+	struct behind behind = { .hasher = hasher, .known = 13 };
 	const struct merkle_leaves leaves_behind = { &frontier, read_behind, &behind };
 	struct audit_hash path[MERKLE_PATH_MAX];
 
