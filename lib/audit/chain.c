@@ -19,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sbx/error.h>
-
 #include "audit/merkle.h"
 #include "base/base64.h"
 #include "base/cleanup.h"
@@ -66,10 +64,20 @@ bool audit_hash_equal(const struct audit_hash *a, const struct audit_hash *b)
 	return memcmp(a->bytes, b->bytes, AUDIT_HASH_SIZE) == 0;
 }
 
+void audit_hash_print(const struct audit_hash *hash, char ret[AUDIT_HASH_DIGITS])
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < AUDIT_HASH_DIGITS; i++)
+		ret[i] = digits[hash->bytes[i / 2] >> (i % 2 ? 0 : 4) & 15];
+}
+
 void audit_hash_add_hex(struct text *out, const struct audit_hash *hash)
 {
-	for (size_t i = 0; i < sizeof(hash->bytes); i++)
-		text_addf(out, "%02x", hash->bytes[i]);
+	char *digits = text_extend(out, AUDIT_HASH_DIGITS);
+
+	if (digits)
+		audit_hash_print(hash, digits);
 }
 
 /* ---- the chain and the genesis record ---- */
@@ -221,34 +229,21 @@ static int take_facts(const void *bytes, size_t n_bytes, struct chain_genesis *r
 	}
 }
 
-static int parse_genesis(const void *bytes, size_t n_bytes, struct chain_genesis *ret)
+int chain_parse_genesis(const void *bytes, size_t n_bytes, struct chain_genesis *ret)
 {
 	_cleanup_text_ struct text again = TEXT_INIT;
+	struct chain_genesis genesis = { .time_usec = 0 };
 	int r;
 
-	if (n_bytes > GENESIS_MAX || take_facts(bytes, n_bytes, ret) < 0)
+	if (n_bytes > GENESIS_MAX || take_facts(bytes, n_bytes, &genesis) < 0)
 		return -EBADMSG;
-	r = chain_add_genesis(&again, ret);
+	r = chain_add_genesis(&again, &genesis);
 	if (r < 0)
 		return r == -EINVAL ? -EBADMSG : r;
-	return again.len == n_bytes && memcmp(again.data, bytes, n_bytes) == 0 ? 0 : -EBADMSG;
-}
-
-int chain_parse_genesis(const void *bytes, size_t n_bytes, struct chain_genesis *ret,
-			struct sbx_error *err)
-{
-	struct chain_genesis genesis = { .time_usec = 0 };
-	int r = parse_genesis(bytes, n_bytes, &genesis);
-
-	if (r == 0) {
-		*ret = genesis;
-		return 0;
-	}
-	(void)sbx_error_what(err, r, "cannot read the first record of the log");
-	sbx_error_why(err, r == -ENOMEM ? "there is no memory left"
-					: "it is not a valid first record of a log");
-	sbx_error_fix(err, "restore this part of the log from a copy");
-	return r;
+	if (again.len != n_bytes || memcmp(again.data, bytes, n_bytes) != 0)
+		return -EBADMSG;
+	*ret = genesis;
+	return 0;
 }
 
 /* ---- stubs of deleted archives ---- */
@@ -293,18 +288,6 @@ bool stub_is(const void *body, size_t n_body)
 
 /* ---- read ---- */
 
-static bool take_number(const struct json_item *item, uint64_t *ret)
-{
-	return item->kind == JSON_NUMBER && json_u64(item, ret) == 0;
-}
-
-static bool take_hash(const struct json_item *item, struct audit_hash *ret)
-{
-	return item->kind == JSON_STRING &&
-	       base64_decode_exactly(item->bytes, item->n_bytes, ret->bytes, sizeof(ret->bytes)) ==
-		       0;
-}
-
 static int digit(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 0;
@@ -337,9 +320,12 @@ static bool take_member(size_t i, const struct json_item *item, struct audit_stu
 	struct audit_hash *const hashes[] = { &stub->previous, &stub->head, &stub->root };
 
 	if (i < 2)
-		return take_number(item, i == 0 ? &stub->first : &stub->last);
+		return item->kind == JSON_NUMBER &&
+		       json_u64(item, i == 0 ? &stub->first : &stub->last) == 0;
 	if (i < 5)
-		return take_hash(item, hashes[i - 2]);
+		return item->kind == JSON_STRING &&
+		       base64_decode_exactly(item->bytes, item->n_bytes, hashes[i - 2]->bytes,
+					     AUDIT_HASH_SIZE) == 0;
 	return i == 5 ? take_hex(item, &stub->archive) : take_reason(item, &stub->reason);
 }
 
@@ -371,7 +357,7 @@ static bool is_time(const char *bytes, size_t n_bytes)
 	       moment_parse(bytes + strlen(TIME), n_bytes - strlen(TIME TAIL), &usec) == 0;
 }
 
-int stub_read(const void *body, size_t n_body, struct audit_stub *ret, struct sbx_error *err)
+int stub_read(const void *body, size_t n_body, struct audit_stub *ret)
 {
 	_cleanup_text_ struct text again = TEXT_INIT;
 	struct audit_stub stub = { .first = 0 };
@@ -382,14 +368,10 @@ int stub_read(const void *body, size_t n_body, struct audit_stub *ret, struct sb
 	if (stub_is(body, n_body) && take_members(body, n_body, &stub))
 		r = stub_add_members(&again, &stub);
 	if (r == -ENOMEM)
-		return sbx_error_what(err, r, "cannot read the record of a deleted archive");
-	if (r == 0 && n_body > again.len && memcmp(bytes, again.data, again.len) == 0 &&
-	    is_time(bytes + again.len, n_body - again.len)) {
-		*ret = stub;
-		return 0;
-	}
-	(void)sbx_error_what(err, -EBADMSG, "cannot read the record of a deleted archive");
-	sbx_error_why(err, "the record does not have the format that sbx-audit writes");
-	sbx_error_fix(err, "check the log: sbx-audit verify --full");
-	return -EBADMSG;
+		return r;
+	if (r < 0 || n_body <= again.len || memcmp(bytes, again.data, again.len) != 0 ||
+	    !is_time(bytes + again.len, n_body - again.len))
+		return -EBADMSG;
+	*ret = stub;
+	return 0;
 }

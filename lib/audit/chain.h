@@ -19,12 +19,12 @@
 #include "base/cleanup.h"
 
 struct hasher;
-struct sbx_error;
 struct text;
 
 /* ---- hashes ---- */
 
 #define AUDIT_HASH_SIZE 32
+#define AUDIT_HASH_DIGITS ((size_t)2 * AUDIT_HASH_SIZE)
 
 struct audit_hash {
 	uint8_t bytes[AUDIT_HASH_SIZE];
@@ -41,6 +41,8 @@ int hasher_digest(struct hasher *hasher, const struct iovec *parts, size_t n_par
 		  struct audit_hash *ret);
 
 bool audit_hash_equal(const struct audit_hash *a, const struct audit_hash *b);
+/* As lower-case hexadecimal digits, without a NUL. */
+void audit_hash_print(const struct audit_hash *hash, char ret[AUDIT_HASH_DIGITS]);
 void audit_hash_add_hex(struct text *out, const struct audit_hash *hash);
 
 /* ---- the chain ---- */
@@ -72,8 +74,7 @@ struct chain_genesis {
  */
 int chain_add_genesis(struct text *out, const struct chain_genesis *genesis);
 /* Reads exactly what chain_add_genesis() writes; everything else is -EBADMSG. */
-int chain_parse_genesis(const void *bytes, size_t n_bytes, struct chain_genesis *ret,
-			struct sbx_error *err);
+int chain_parse_genesis(const void *bytes, size_t n_bytes, struct chain_genesis *ret);
 
 /* ---- stubs ---- */
 
@@ -121,4 +122,4 @@ int stub_add_members(struct text *out, const struct audit_stub *stub);
 /* Is the record a stub event? Cheap enough to be called for every record. */
 bool stub_is(const void *body, size_t n_body);
 /* Reads exactly the record that the log writes with these members; anything else is -EBADMSG. */
-int stub_read(const void *body, size_t n_body, struct audit_stub *ret, struct sbx_error *err);
+int stub_read(const void *body, size_t n_body, struct audit_stub *ret);

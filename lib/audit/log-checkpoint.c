@@ -139,8 +139,8 @@ static int read_genesis(void *userdata, const struct store_row *row, struct sbx_
 {
 	struct first_record *first = userdata;
 
-	first->is_read = !row->problem &&
-			 chain_parse_genesis(row->body, row->n_body, &first->genesis, NULL) == 0;
+	first->is_read =
+		!row->problem && chain_parse_genesis(row->body, row->n_body, &first->genesis) == 0;
 	return 1;
 }
 

@@ -517,7 +517,7 @@ static int check_said(struct audit_log *log, const struct audit_stub *stub, stru
 	const struct text *body = &log->entry.body;
 	struct audit_stub said;
 
-	if (stub_read(body->data, body->len, &said, NULL) == 0 && said.first == stub->first &&
+	if (stub_read(body->data, body->len, &said) == 0 && said.first == stub->first &&
 	    said.last == stub->last && audit_hash_equal(&said.root, &stub->root))
 		return 0;
 	(void)sbx_error_what(err, -EINVAL, "cannot record that an archive is deleted");

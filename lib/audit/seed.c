@@ -18,7 +18,6 @@
 #include "base/lines.h"
 #include "base/text.h"
 
-#define HASH_DIGITS (2 * AUDIT_HASH_SIZE)
 #define GENESIS "genesis:"
 #define GENESIS_EVENT "kernel_start"
 #define TIMESTAMP_DIGITS_MAX 16
@@ -57,7 +56,7 @@ struct seed {
 	struct seed_report *report;
 	struct entry entry;
 	uint64_t line;
-	char last[HASH_DIGITS]; /* hash of the entry before */
+	char last[AUDIT_HASH_DIGITS]; /* hash of the entry before */
 	struct text last_id;
 };
 
@@ -89,9 +88,9 @@ static int fail_line(struct seed *seed, const char *why)
 
 static bool is_hash(const struct json_item *item)
 {
-	if (item->n_bytes != HASH_DIGITS)
+	if (item->n_bytes != AUDIT_HASH_DIGITS)
 		return false;
-	for (size_t i = 0; i < HASH_DIGITS; i++)
+	for (size_t i = 0; i < AUDIT_HASH_DIGITS; i++)
 		if (!memchr("0123456789abcdef", item->bytes[i], 16))
 			return false;
 	return true;
@@ -201,19 +200,15 @@ static int read_entry(struct seed *seed, const char *line, size_t n_bytes)
 
 /* ---- the chain ---- */
 
-static int digest(struct seed *seed, const struct iovec *parts, size_t n, char ret[HASH_DIGITS])
+static int digest(struct seed *seed, const struct iovec *parts, size_t n,
+		  char ret[AUDIT_HASH_DIGITS])
 {
-	static const char digits[] = "0123456789abcdef";
 	struct audit_hash hash;
 	int r = hasher_digest(seed->hasher, parts, n, &hash);
 
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < AUDIT_HASH_SIZE; i++) {
-		ret[2 * i] = digits[hash.bytes[i] >> 4];
-		ret[2 * i + 1] = digits[hash.bytes[i] & 15];
-	}
-	return 0;
+	if (r == 0)
+		audit_hash_print(&hash, ret);
+	return r;
 }
 
 static struct iovec part_of(const struct json_item *item)
@@ -221,9 +216,9 @@ static struct iovec part_of(const struct json_item *item)
 	return (struct iovec){ (char *)item->bytes, item->n_bytes };
 }
 
-static bool is_value(const struct json_item *item, const char hash[HASH_DIGITS])
+static bool is_value(const struct json_item *item, const char hash[AUDIT_HASH_DIGITS])
 {
-	return memcmp(item->bytes, hash, HASH_DIGITS) == 0;
+	return memcmp(item->bytes, hash, AUDIT_HASH_DIGITS) == 0;
 }
 
 static int check_hash(struct seed *seed)
@@ -235,7 +230,7 @@ static int check_hash(struct seed *seed)
 		{ entry->event.data, entry->event.len },
 		{ entry->data.data, entry->data.len },
 	};
-	char hash[HASH_DIGITS];
+	char hash[AUDIT_HASH_DIGITS];
 	int r = digest(seed, parts, N_ELEMENTS(parts), hash);
 
 	if (r < 0 || is_value(&entry->values[MEMBER_HASH], hash))
@@ -251,7 +246,7 @@ static int check_begin(struct seed *seed)
 		{ (char *)GENESIS, strlen(GENESIS) },
 		part_of(&entry->values[MEMBER_TIMESTAMP]),
 	};
-	char hash[HASH_DIGITS];
+	char hash[AUDIT_HASH_DIGITS];
 	int r = digest(seed, parts, N_ELEMENTS(parts), hash);
 
 	if (r < 0)

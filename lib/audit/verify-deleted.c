@@ -206,8 +206,6 @@ int verify_deleted(struct verification *v)
  * a signed record.
  */
 
-#define HEX_SIZE ((size_t)2 * AUDIT_HASH_SIZE)
-
 struct look {
 	const struct store_original *original;
 	struct hasher *hasher;
@@ -264,18 +262,6 @@ static bool find_commitment(const struct store_row *row, const struct store_orig
 	       ret->kind == JSON_STRING;
 }
 
-static bool is_hex(const struct json_item *item, const struct audit_hash *hash)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	if (item->n_bytes != HEX_SIZE)
-		return false;
-	for (size_t i = 0; i < HEX_SIZE; i++)
-		if (item->bytes[i] != digits[hash->bytes[i / 2] >> (i % 2 ? 0 : 4) & 15])
-			return false;
-	return true;
-}
-
 static int look_at_record(void *userdata, const struct store_row *row, struct sbx_error *err)
 {
 	struct look *look = userdata;
@@ -285,6 +271,7 @@ static int look_at_record(void *userdata, const struct store_row *row, struct sb
 		{ (void *)original->value.bytes, original->value.n_bytes },
 	};
 	struct json_item commitment;
+	char digits[AUDIT_HASH_DIGITS];
 	struct audit_hash hash;
 	int r;
 
@@ -294,8 +281,12 @@ static int look_at_record(void *userdata, const struct store_row *row, struct sb
 	r = hasher_digest(look->hasher, parts, N_ELEMENTS(parts), &hash);
 	if (r < 0)
 		return r;
-	look->problem =
-		is_hex(&commitment, &hash) ? NULL : "the record has a commitment to another value";
+	audit_hash_print(&hash, digits);
+	if (commitment.n_bytes == sizeof(digits) &&
+	    memcmp(commitment.bytes, digits, sizeof(digits)) == 0)
+		look->problem = NULL;
+	else
+		look->problem = "the record has a commitment to another value";
 	return 0;
 }
 

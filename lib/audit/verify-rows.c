@@ -89,7 +89,7 @@ static void note_time(struct verify_run *run, uint64_t usec)
 
 static int add_genesis(struct verify_run *run, const struct store_row *row)
 {
-	int r = chain_parse_genesis(row->body, row->n_body, &run->genesis, NULL);
+	int r = chain_parse_genesis(row->body, row->n_body, &run->genesis);
 
 	if (r == -ENOMEM)
 		return r;
@@ -102,7 +102,7 @@ static int add_genesis(struct verify_run *run, const struct store_row *row)
 static int add_stub(struct verify_run *run, const struct store_row *row)
 {
 	struct run_stub stub = { .seq = row->seq };
-	int r = stub_read(row->body, row->n_body, &stub.stub, NULL);
+	int r = stub_read(row->body, row->n_body, &stub.stub);
 	void *grown;
 
 	if (r == -ENOMEM)

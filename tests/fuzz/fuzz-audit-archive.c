@@ -174,7 +174,7 @@ static void read_stub(const void *bytes, size_t n)
 {
 	_cleanup_text_ struct text members = TEXT_INIT;
 	struct audit_stub stub;
-	int r = stub_read(bytes, n, &stub, NULL);
+	int r = stub_read(bytes, n, &stub);
 
 	check(r == 0 || r == -EBADMSG);
 	if (r < 0)

@@ -41,7 +41,7 @@ static void parse_genesis(const uint8_t *bytes, size_t n_bytes)
 {
 	_cleanup_text_ struct text again = TEXT_INIT;
 	struct chain_genesis genesis = { .time_usec = UINT64_MAX };
-	int r = chain_parse_genesis(bytes, n_bytes, &genesis, NULL);
+	int r = chain_parse_genesis(bytes, n_bytes, &genesis);
 
 	if (r < 0) {
 		check(r == -EBADMSG && genesis.time_usec == UINT64_MAX);

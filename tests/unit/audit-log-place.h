@@ -174,7 +174,7 @@ static inline int verify_row(void *userdata, const struct store_row *row, struct
 		struct chain_genesis genesis;
 		char origin[64];
 
-		if (chain_parse_genesis(row->body, row->n_body, &genesis, NULL) < 0)
+		if (chain_parse_genesis(row->body, row->n_body, &genesis) < 0)
 			return -EBADMSG;
 		(void)snprintf(origin, sizeof(origin), CHECKPOINT_ORIGIN_PREFIX "%s",
 			       genesis.log_id);

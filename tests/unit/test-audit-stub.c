@@ -4,8 +4,6 @@
 
 #include <errno.h>
 
-#include <sbx/error.h>
-
 #include "audit/merkle.h"
 #include "base/text.h"
 #include "test.h"
@@ -56,7 +54,7 @@ static void a_stub_is_read_as_it_was_written(void)
 			"\"a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4\","
 			"\"reason\":\"size\"" TAIL);
 	expect(stub_is(record.data, record.len));
-	expect_eq(stub_read(record.data, record.len, &read, NULL), 0);
+	expect_eq(stub_read(record.data, record.len, &read), 0);
 	expect_eq(read.first, 10);
 	expect_eq(read.last, 19);
 	expect(audit_hash_equal(&read.previous, &stub.previous));
@@ -90,9 +88,9 @@ static void every_other_byte_is_refused(void)
 		char before = record.data[i];
 
 		record.data[i] = '\\';
-		expect_eq(stub_read(record.data, record.len, &read, NULL), -EBADMSG);
+		expect_eq(stub_read(record.data, record.len, &read), -EBADMSG);
 		record.data[i] = before;
-		expect_eq(stub_read(record.data, i, &read, NULL), -EBADMSG);
+		expect_eq(stub_read(record.data, i, &read), -EBADMSG);
 	}
 }
 
@@ -121,7 +119,6 @@ static void refuses_other_forms_of_the_same(void)
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
 		_cleanup_text_ struct text changed = TEXT_INIT;
 		const char *at = strstr(text_string(&record), changes[i][0]);
-		struct sbx_error err = { .code = 0 };
 
 		expect(at != NULL);
 		if (!at)
@@ -129,8 +126,7 @@ static void refuses_other_forms_of_the_same(void)
 		text_add_bytes(&changed, record.data, (size_t)(at - record.data));
 		text_add(&changed, changes[i][1]);
 		text_add(&changed, at + strlen(changes[i][0]));
-		expect_eq(stub_read(changed.data, changed.len, &read, &err), -EBADMSG);
-		expect(err.why[0] != '\0');
+		expect_eq(stub_read(changed.data, changed.len, &read), -EBADMSG);
 	}
 }
 
