@@ -39,18 +39,18 @@ static bool is_braced(const struct edit *edit, size_t *ret_brace)
 	return true;
 }
 
+/* Plain words are YAML; in braces the text may be JSON. */
 static void add_value(const struct edit *edit, struct text *out)
 {
-	size_t len = strlen(edit->value), brace;
-	bool is_literal = json_validate(edit->value, len, NULL, NULL) == 0;
 	struct json_writer writer;
+	size_t brace;
 
-	if (edit->key->type != CONFIG_TEXT && (is_literal || !is_braced(edit, &brace))) {
-		text_add_bytes(out, edit->value, len);
+	if (!is_braced(edit, &brace)) {
+		text_add(out, edit->value);
 		return;
 	}
 	json_write(&writer, out);
-	json_add_string_bytes(&writer, edit->value, len);
+	json_add_string(&writer, edit->value);
 }
 
 /* Length of the quoted text at @bytes with its quotes; 0 where it does not end. */

@@ -7,22 +7,20 @@
 #include "base/config-internal.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <string.h>
 
 #include <sbx/error.h>
 
 #include "base/suggest.h"
 #include "base/text.h"
-#include "base/units.h"
 
 static const char *const when_choices[] = { "auto", "always", "never", NULL };
 static const char *const level_choices[] = { "error", "warning", "notice", "info", "debug", NULL };
 
 static const struct config_key keys[] = {
-	{ "color", CONFIG_CHOICE, when_choices, "auto", "colour output on a terminal" },
-	{ "progress", CONFIG_CHOICE, when_choices, "auto", "show progress of long work on stderr" },
-	{ "log_level", CONFIG_CHOICE, level_choices, "notice", "least severe messages to log" },
+	{ "color", when_choices, "auto", "colour output on a terminal" },
+	{ "progress", when_choices, "auto", "show progress of long work on stderr" },
+	{ "log_level", level_choices, "notice", "least severe messages to log" },
 	{ .name = NULL },
 };
 
@@ -147,31 +145,6 @@ static int refuse_name(const char *name, struct sbx_error *err)
 	return -EINVAL;
 }
 
-/* The checks fill @why and @fix of what is wrong; the caller knows the key and the place. */
-static int check_text(const struct config_key *key, const char *value, struct sbx_error *err)
-{
-	size_t len = strlen(value);
-
-	for (size_t at = 0, n; at < len; at += n) {
-		n = utf8_sequence(value + at, len - at);
-		if (n > 0 && (unsigned char)value[at] >= ' ' && value[at] != 0x7f)
-			continue;
-		sbx_error_why(err, "it must be one line of UTF-8 text");
-		sbx_error_fix(err, "remove line breaks and control characters");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int check_bool(const struct config_key *key, const char *value, struct sbx_error *err)
-{
-	if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
-		return 0;
-	sbx_error_why(err, "it must be true or false");
-	sbx_error_fix(err, "write true or false");
-	return -EINVAL;
-}
-
 static int check_choice(const struct config_key *key, const char *value, struct sbx_error *err)
 {
 	_cleanup_text_ struct text list = TEXT_INIT;
@@ -181,6 +154,7 @@ static int check_choice(const struct config_key *key, const char *value, struct 
 		if (strcmp(*choice, value) == 0)
 			return 0;
 	suggest_add_all_from(&list, key->choices);
+	sbx_error_what(err, -EINVAL, "'%s' cannot be '%s'", key->name, value);
 	sbx_error_why(err, "it must be one of: %s", text_string(&list));
 	if (meant)
 		sbx_error_fix(err, "did you mean '%s'?", meant);
@@ -189,49 +163,9 @@ static int check_choice(const struct config_key *key, const char *value, struct 
 	return -EINVAL;
 }
 
-static int check_count(const struct config_key *key, const char *value, struct sbx_error *err)
-{
-	uint64_t count;
-
-	return units_parse_count(value, &count, err);
-}
-
-static int check_size(const struct config_key *key, const char *value, struct sbx_error *err)
-{
-	uint64_t bytes;
-
-	return units_parse_size(value, &bytes, err);
-}
-
-static int check_time(const struct config_key *key, const char *value, struct sbx_error *err)
-{
-	uint64_t usec;
-
-	return units_parse_time(value, &usec, err);
-}
-
-static int (*const checks[])(const struct config_key *key, const char *value,
-			     struct sbx_error *err) = {
-	[CONFIG_TEXT] = check_text,   [CONFIG_BOOL] = check_bool, [CONFIG_CHOICE] = check_choice,
-	[CONFIG_COUNT] = check_count, [CONFIG_SIZE] = check_size, [CONFIG_TIME] = check_time,
-};
-
-int config_check_value(const struct config_key *key, const char *value, struct sbx_error *err)
-{
-	struct sbx_error reason = { .code = 0 };
-	int r = checks[key->type](key, value, &reason);
-
-	if (r >= 0)
-		return 0;
-	sbx_error_what(err, -EINVAL, "'%s' cannot be '%s'", key->name, value);
-	sbx_error_why(err, "%s", reason.why);
-	sbx_error_fix(err, "%s", reason.fix);
-	return -EINVAL;
-}
-
 int config_check(const char *name, const char *value, struct sbx_error *err)
 {
 	const struct config_key *key = config_find_key(name);
 
-	return key ? config_check_value(key, value, err) : refuse_name(name, err);
+	return key ? check_choice(key, value, err) : refuse_name(name, err);
 }

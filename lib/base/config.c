@@ -224,11 +224,6 @@ struct config *config_free(struct config *config)
 	return NULL;
 }
 
-void config_free_ptr(struct config **config)
-{
-	config_free(*config);
-}
-
 struct config_value config_get(const struct config *config, const char *name)
 {
 	const struct config_key *key = config_find_key(name);

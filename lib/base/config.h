@@ -17,19 +17,9 @@ struct sbx_error;
 struct config;
 struct text;
 
-enum config_type {
-	CONFIG_TEXT,
-	CONFIG_BOOL,
-	CONFIG_CHOICE,
-	CONFIG_COUNT,
-	CONFIG_SIZE,
-	CONFIG_TIME,
-};
-
 struct config_key {
-	const char *name; /* log_level; SBX_LOG_LEVEL in the environment */
-	enum config_type type;
-	const char *const *choices; /* CONFIG_CHOICE: NULL-terminated */
+	const char *name;	    /* log_level; SBX_LOG_LEVEL in the environment */
+	const char *const *choices; /* its values, NULL-terminated */
 	const char *fallback;	    /* the default, as it would be written */
 	const char *help;	    /* one line, no full stop */
 };
@@ -73,7 +63,7 @@ int config_load(const struct config_sources *sources, struct config **ret, struc
 int config_set(struct config *config, const char *name, const char *value, const char *place,
 	       struct sbx_error *err);
 struct config *config_free(struct config *config);
-void config_free_ptr(struct config **config);
+CLEANUP_BY(struct config, config_free)
 #define _cleanup_config_ _cleanup_(config_free_ptr)
 
 /* @name must be a key of the table (asserted). The result is valid as long as @config. */
@@ -82,8 +72,6 @@ const char *config_origin_name(enum config_origin origin);
 
 /* Is @value right for the key? Unknown and security names are refused with a suggestion. */
 int config_check(const char *name, const char *value, struct sbx_error *err);
-/* The same for one key, which need not be in the table. */
-int config_check_value(const struct config_key *key, const char *value, struct sbx_error *err);
 /*
  * Changes one line of a config file's text, or adds it; comments and all other lines stay
  * unchanged. @text is the whole file (may be empty); the result is parsed again and compared.

@@ -224,11 +224,6 @@ struct tree *tree_free(struct tree *tree)
 	return NULL;
 }
 
-void tree_free_ptr(struct tree **tree)
-{
-	tree_free(*tree);
-}
-
 const struct tree_node *tree_root(const struct tree *tree)
 {
 	return tree->root;

@@ -74,7 +74,7 @@ int tree_read_all(const char *name, const void *bytes, size_t n_bytes,
 /* The same from a file; "-" is standard input. */
 int tree_read_file(int dirfd, const char *path, struct tree **ret, struct sbx_error *err);
 struct tree *tree_free(struct tree *tree);
-void tree_free_ptr(struct tree **tree);
+CLEANUP_BY(struct tree, tree_free)
 #define _cleanup_tree_ _cleanup_(tree_free_ptr)
 
 const struct tree_node *tree_root(const struct tree *tree);

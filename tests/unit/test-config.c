@@ -236,51 +236,6 @@ static void refuses_a_wrong_argument_and_keeps_the_old_value(void)
 	expect_value(config, "color", "auto", CONFIG_FROM_DEFAULT, "built in");
 }
 
-static const char *const some_choices[] = { "one", "two", NULL };
-
-static const struct {
-	enum config_type type;
-	const char *value;
-	bool is_right;
-	const char *word; /* in the error */
-} values[] = {
-	{ CONFIG_TEXT, "any text, \xc3\xa9 too", true, NULL },
-	{ CONFIG_TEXT, "", true, NULL },
-	{ CONFIG_TEXT, "two\nlines", false, "one line" },
-	{ CONFIG_TEXT, "\x1b[31m", false, "control" },
-	{ CONFIG_TEXT, "\xff", false, "UTF-8" },
-	{ CONFIG_BOOL, "true", true, NULL },
-	{ CONFIG_BOOL, "false", true, NULL },
-	{ CONFIG_BOOL, "yes", false, "true or false" },
-	{ CONFIG_BOOL, "1", false, "true or false" },
-	{ CONFIG_CHOICE, "two", true, NULL },
-	{ CONFIG_CHOICE, "tow", false, "did you mean 'two'?" },
-	{ CONFIG_CHOICE, "Two", false, "did you mean 'two'?" },
-	{ CONFIG_COUNT, "12", true, NULL },
-	{ CONFIG_COUNT, "-1", false, "whole number" },
-	{ CONFIG_SIZE, "10MiB", true, NULL },
-	{ CONFIG_SIZE, "4096", true, NULL },
-	{ CONFIG_SIZE, "10mib", false, "MiB" },
-	{ CONFIG_TIME, "5m", true, NULL },
-	{ CONFIG_TIME, "5", false, "unit" },
-};
-
-static void judges_a_value_by_the_type_of_its_key(void)
-{
-	for (size_t i = 0; i < N_ELEMENTS(values); i++) {
-		struct config_key key = { "k", values[i].type, some_choices, "", "" };
-		struct sbx_error err = { .code = 0 };
-		int r = config_check_value(&key, values[i].value, &err);
-
-		expect_eq(r >= 0, values[i].is_right);
-		if (values[i].is_right)
-			continue;
-		expect(strncmp(err.what, "'k' cannot be '", 15) == 0);
-		expect(strstr(err.why, values[i].word) || strstr(err.fix, values[i].word));
-		expect(config_check_value(&key, values[i].value, NULL) < 0);
-	}
-}
-
 static void expect_user_path(const char *xdg, const char *home, const char *want)
 {
 	char *environment[] = { (char *)xdg, (char *)home, NULL };
@@ -352,7 +307,6 @@ static const struct test tests[] = {
 	TEST(ignores_variables_of_others_and_empty_ones),
 	TEST(takes_the_first_of_two_equal_variables),
 	TEST(refuses_a_wrong_argument_and_keeps_the_old_value),
-	TEST(judges_a_value_by_the_type_of_its_key),
 	TEST(finds_the_users_file_as_xdg_says),
 	TEST(finds_the_projects_file_in_its_directory),
 	TEST(names_every_origin),
