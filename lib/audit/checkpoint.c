@@ -152,8 +152,7 @@ void note_verifier_add(struct text *out, const struct note_verifier *verifier)
 
 	memcpy(key + 1, verifier->public_key, SIGNATURE_KEY_SIZE);
 	text_addf(out, "%s+", verifier->name);
-	for (size_t i = 0; i < NOTE_KEY_HASH_SIZE; i++)
-		text_addf(out, "%02x", verifier->key_hash[i]);
+	text_add_hex(out, verifier->key_hash, NOTE_KEY_HASH_SIZE);
 	text_add_char(out, '+');
 	base64_add(out, key, sizeof(key));
 }

@@ -384,7 +384,7 @@ static int commit(struct import *import, struct sbx_error *err)
 static int say_instead(struct import *import, const char *event, const char *line, size_t n_bytes,
 		       const char *why, struct sbx_error *err)
 {
-	_cleanup_text_ struct text members = TEXT_INIT, hex = TEXT_INIT;
+	_cleanup_text_ struct text members = TEXT_INIT;
 	const struct iovec part = { (void *)line, n_bytes };
 	struct json_writer json;
 	struct audit_hash hash;
@@ -396,12 +396,10 @@ static int say_instead(struct import *import, const char *event, const char *lin
 	json_member_string(&json, "source", "spool");
 	json_member_u64(&json, "uid", import->owner.uid);
 	json_member_u64(&json, "bytes", n_bytes);
-	if (line) {
-		audit_hash_add_hex(&hex, &hash);
-		json_member_string(&json, "sha256", text_string(&hex));
-	}
+	if (line)
+		json_member_hex(&json, "sha256", hash.bytes, sizeof(hash.bytes));
 	json_member_string(&json, "why", why);
-	if (text_status(&members) < 0 || text_status(&hex) < 0)
+	if (text_status(&members) < 0)
 		return import_fail(err, -ENOMEM, NULL, "free some memory");
 	return audit_log_say(import->log, event, members.data, err);
 }

@@ -73,7 +73,6 @@ struct audit_log {
 	void *imported_userdata;
 };
 
-uint64_t log_now_usec(void);
 void log_put_u64(uint8_t *at, uint64_t value);
 uint64_t log_get_u64(const uint8_t *at);
 

@@ -32,11 +32,6 @@
 #define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
 #define LOCK_PAUSE_NSEC 2000000
 
-uint64_t log_now_usec(void)
-{
-	return moment_now(CLOCK_REALTIME);
-}
-
 void log_put_u64(uint8_t *at, uint64_t value)
 {
 	for (unsigned i = 0; i < 8; i++)
@@ -156,7 +151,7 @@ static int describe(struct creation *creation, const struct audit_key *key)
 		(void)snprintf(genesis->log_id + 2 * i, 3, "%02x", id[i]);
 	n = boot < 0 ? 0 : fd_read_full(boot, genesis->boot_id, AUDIT_BOOT_ID_SIZE - 1);
 	genesis->boot_id[n == AUDIT_BOOT_ID_SIZE - 1 ? n : 0] = '\0';
-	genesis->time_usec = log_now_usec();
+	genesis->time_usec = moment_now(CLOCK_REALTIME);
 	memcpy(genesis->public_key, key->public_key, sizeof(genesis->public_key));
 	return chain_add_genesis(&creation->body, genesis);
 }

@@ -26,6 +26,7 @@
 #include "audit/log-internal.h"
 #include "audit/redact.h"
 #include "base/json.h"
+#include "base/moment.h"
 
 /* ---- open ---- */
 
@@ -312,7 +313,7 @@ int audit_log_add(struct audit_log *log, const char *line, size_t n_bytes,
 	const struct entry_options options = {
 		.redactor = log->redactor,
 		.hasher = log->hasher,
-		.now_usec = log_now_usec(),
+		.now_usec = moment_now(CLOCK_REALTIME),
 		.has_writer = writer != NULL,
 		.uid = writer ? writer->uid : 0,
 		.pid = writer ? writer->pid : 0,
@@ -335,7 +336,7 @@ int audit_log_say(struct audit_log *log, const char *event, const char *members,
 	const struct entry_options options = {
 		.redactor = log->redactor,
 		.hasher = log->hasher,
-		.now_usec = log_now_usec(),
+		.now_usec = moment_now(CLOCK_REALTIME),
 		.is_own = true,
 	};
 	int r;
@@ -448,7 +449,7 @@ static int write_joint(struct next *next, struct sbx_error *err)
 	};
 
 	log_put_u64(first, now->frontier.size);
-	log_put_u64(begun, log_now_usec());
+	log_put_u64(begun, moment_now(CLOCK_REALTIME));
 	return log_set_meta(next->store, values, N_ELEMENTS(values), err);
 }
 

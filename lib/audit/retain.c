@@ -16,6 +16,7 @@
 #include <sbx/error.h>
 
 #include "audit/retain-work.h"
+#include "base/moment.h"
 #include "base/text.h"
 
 #define USEC_PER_SEC UINT64_C(1000000)
@@ -427,7 +428,7 @@ static int read_begun(struct audit_log *log, uint64_t *ret, struct sbx_error *er
 {
 	uint8_t bytes[8];
 	int n = store_get_meta(log->store, META_BEGUN, bytes, sizeof(bytes), err), r;
-	struct begun begun = { log, log_now_usec() };
+	struct begun begun = { log, moment_now(CLOCK_REALTIME) };
 
 	if (n == sizeof(bytes)) {
 		*ret = log_get_u64(bytes);
@@ -452,7 +453,7 @@ int audit_log_rotate_if_due(struct audit_log *log, enum rotation rotation, uint6
 	r = read_begun(log, &begun, err);
 	if (r < 0)
 		return r;
-	if (!rotation_is_over(rotation, begun, log_now_usec()) &&
+	if (!rotation_is_over(rotation, begun, moment_now(CLOCK_REALTIME)) &&
 	    (list.n == 0 || list.files[list.n - 1].n_bytes <= max_bytes))
 		return 0;
 	return audit_log_rotate(log, err);

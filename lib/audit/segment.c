@@ -23,6 +23,7 @@
 #include "audit/log-internal.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/moment.h"
 #include "base/text.h"
 
 /* ---- a database's meta table ---- */
@@ -197,10 +198,7 @@ int segment_parse_about(const char *bytes, size_t n_bytes, struct segment_about 
 /* ---- files ---- */
 
 #define BUSY_PAUSE_NSEC 2000000
-#define USEC_PER_SEC UINT64_C(1000000)
-#define NSEC_PER_USEC 1000
-#define MSEC_PER_SEC 1000
-#define NSEC_PER_MSEC 1000000
+#define USEC_PER_MSEC UINT64_C(1000)
 
 /* ---- listing ---- */
 
@@ -245,8 +243,7 @@ static void measure(int directory, struct segment_file *file)
 		if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_mtim.tv_sec < 0)
 			continue;
 		file->n_bytes += (uint64_t)st.st_size;
-		usec = (uint64_t)st.st_mtim.tv_sec * USEC_PER_SEC +
-		       (uint64_t)st.st_mtim.tv_nsec / NSEC_PER_USEC;
+		usec = moment_usec(&st.st_mtim);
 		if (i < 2 && usec > file->mtime_usec)
 			file->mtime_usec = usec;
 	}
@@ -352,25 +349,17 @@ int segment_open(int directory, const struct segment_file *file, struct segment 
 	return 0;
 }
 
-static int64_t monotonic_msec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * MSEC_PER_SEC + now.tv_nsec / NSEC_PER_MSEC;
-}
-
 /* SQLite waits for its lock, but not in every case: retry on -EBUSY. */
 int segment_open_patiently(int directory, const struct segment_file *file, struct segment **ret,
 			   struct sbx_error *err)
 {
 	const struct timespec pause = { .tv_nsec = BUSY_PAUSE_NSEC };
-	int64_t end = monotonic_msec() + STORE_PATIENCE_MSEC;
+	uint64_t end = moment_now(CLOCK_MONOTONIC) + STORE_PATIENCE_MSEC * USEC_PER_MSEC;
 	int r;
 
 	do
 		r = segment_open(directory, file, ret, err);
-	while (r == -EBUSY && monotonic_msec() < end && nanosleep(&pause, NULL) == 0);
+	while (r == -EBUSY && moment_now(CLOCK_MONOTONIC) < end && nanosleep(&pause, NULL) == 0);
 	return r;
 }
 

@@ -22,14 +22,13 @@
 #include <sbx/error.h>
 
 #include "audit/checkpoint.h"
+#include "base/moment.h"
 
 #define TRIES_MAX 5
 #define PROGRESS_RECORDS 8192
 /* How far the file system's clock may be ahead of the system clock. */
 #define SKEW_USEC UINT64_C(10000000)
 #define SIGNER_SIZE (8 + SIGNATURE_KEY_SIZE)
-#define USEC_PER_SEC UINT64_C(1000000)
-#define NSEC_PER_USEC 1000
 
 /* ---- begin of a segment ---- */
 
@@ -541,11 +540,6 @@ static int read_segment(struct verification *v, struct sbx_error *err)
 	return r == 0 ? end_segment(v, err) : r;
 }
 
-static uint64_t usec_of(const struct timespec *time)
-{
-	return (uint64_t)time->tv_sec * USEC_PER_SEC + (uint64_t)time->tv_nsec / NSEC_PER_USEC;
-}
-
 /* Takes the mtime after the snapshot was taken: nothing in the snapshot was written later. Ignores
  * an empty WAL: SQLite creates one when it opens the segment, and any segment would look new. */
 static void read_mtime(struct verification *v)
@@ -560,10 +554,10 @@ static void read_mtime(struct verification *v)
 		if (fstatat(v->options->directory, path, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    st.st_mtim.tv_sec < 0 || st.st_size == 0)
 			continue;
-		if (usec_of(&st.st_mtim) > v->seen.mtime_usec)
-			v->seen.mtime_usec = usec_of(&st.st_mtim);
+		if (moment_usec(&st.st_mtim) > v->seen.mtime_usec)
+			v->seen.mtime_usec = moment_usec(&st.st_mtim);
 	}
-	v->seen.is_from_future = v->seen.mtime_usec > log_now_usec() + SKEW_USEC;
+	v->seen.is_from_future = v->seen.mtime_usec > moment_now(CLOCK_REALTIME) + SKEW_USEC;
 }
 
 static int fail_reading(struct verification *v, int r, struct sbx_error *err)

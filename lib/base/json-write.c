@@ -245,3 +245,13 @@ void json_add_raw(struct json_writer *writer, const void *bytes, size_t n_bytes)
 {
 	add_value(writer, bytes, n_bytes);
 }
+
+void json_member_hex(struct json_writer *writer, const char *name, const void *bytes,
+		     size_t n_bytes)
+{
+	json_add_name(writer, name);
+	text_add_char(writer->out, '"');
+	text_add_hex(writer->out, bytes, n_bytes);
+	text_add_char(writer->out, '"');
+	writer->needs_comma = true;
+}

@@ -148,6 +148,22 @@ static inline void json_member_string(struct json_writer *writer, const char *na
 	json_add_string(writer, string);
 }
 
+/* Lower-case hexadecimal digits. */
+void json_member_hex(struct json_writer *writer, const char *name, const void *bytes,
+		     size_t n_bytes);
+
+static inline void json_member_object(struct json_writer *writer, const char *name)
+{
+	json_add_name(writer, name);
+	json_add_object(writer);
+}
+
+static inline void json_member_array(struct json_writer *writer, const char *name)
+{
+	json_add_name(writer, name);
+	json_add_array(writer);
+}
+
 static inline void json_member_u64(struct json_writer *writer, const char *name, uint64_t value)
 {
 	json_add_name(writer, name);

@@ -20,12 +20,17 @@
 #define YEARS_PER_ERA 400
 #define DAYS_PER_ERA 146097
 
+uint64_t moment_usec(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * USEC_PER_SEC + (uint64_t)time->tv_nsec / 1000;
+}
+
 uint64_t moment_now(clockid_t clock)
 {
 	struct timespec now;
 
 	(void)clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
+	return moment_usec(&now);
 }
 
 static bool take_number(const char **at, size_t n_digits, int *ret)

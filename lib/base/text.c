@@ -78,6 +78,12 @@ void text_add(struct text *text, const char *string)
 	text_add_bytes(text, string, strlen(string));
 }
 
+void text_add_hex(struct text *text, const void *bytes, size_t n_bytes)
+{
+	for (const uint8_t *at = bytes, *end = at + n_bytes; at < end; at++)
+		text_addf(text, "%02x", *at);
+}
+
 void text_addv(struct text *text, const char *format, va_list args)
 {
 	va_list again;

@@ -118,6 +118,5 @@ struct collector {
 	char other[SBX_ERROR_TEXT_SIZE]; /* the last problem other than group.problem, or "" */
 };
 
-uint64_t collect_clock_usec(void); /* CLOCK_MONOTONIC */
 /* Logs a problem that does not stop the service; a repeated one only once. */
 void collect_trouble(struct collector *collector, const struct sbx_error *err);

@@ -38,11 +38,6 @@
 /* The loop serves no client while SQLite waits for a lock: give up soon, retry at the next tick. */
 #define PATIENCE_MSEC 100
 
-uint64_t collect_clock_usec(void)
-{
-	return moment_now(CLOCK_MONOTONIC);
-}
-
 void collect_trouble(struct collector *collector, const struct sbx_error *err)
 {
 	char text[SBX_ERROR_TEXT_SIZE];
@@ -140,7 +135,7 @@ struct clients *collector_clients(const struct collector *collector)
 
 static void add_commit(struct text *out, const struct collector *collector)
 {
-	uint64_t ago = collect_clock_usec() - collector->group.committed_usec;
+	uint64_t ago = moment_now(CLOCK_MONOTONIC) - collector->group.committed_usec;
 
 	if (collector->group.committed_usec == 0)
 		return;
@@ -194,7 +189,8 @@ static void sign(struct collector *collector)
 	uint64_t since = collector->group.unsigned_usec;
 
 	/* Sign now if the interval ends before the next tick: that would be too late. */
-	if (since != 0 && collect_clock_usec() + TICK_USEC >= since + CHECKPOINT_INTERVAL_USEC)
+	if (since != 0 &&
+	    moment_now(CLOCK_MONOTONIC) + TICK_USEC >= since + CHECKPOINT_INTERVAL_USEC)
 		(void)group_commit(collector, true);
 }
 
@@ -204,9 +200,9 @@ static void import(struct collector *collector)
 	struct audit_import taken;
 
 	if (collector->options.spool < 0 ||
-	    collect_clock_usec() < collector->imported_usec + IMPORT_USEC)
+	    moment_now(CLOCK_MONOTONIC) < collector->imported_usec + IMPORT_USEC)
 		return;
-	collector->imported_usec = collect_clock_usec();
+	collector->imported_usec = moment_now(CLOCK_MONOTONIC);
 	/* audit_log_import() commits, but only group_commit() may commit what is in the queue. */
 	if (group_commit(collector, false) < 0)
 		return;
@@ -247,7 +243,7 @@ static void turn_heads(struct collector *collector)
 
 	if (!heads)
 		return;
-	(void)heads_turn(heads, collect_clock_usec());
+	(void)heads_turn(heads, moment_now(CLOCK_MONOTONIC));
 	heads_get_state(heads, &state);
 	if (state.n_failed != collector->n_heads_failed && state.problem[0] != '\0')
 		log_write(collector->options.log, LOG_LEVEL_WARNING, NULL, "%s", state.problem);

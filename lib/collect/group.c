@@ -25,6 +25,7 @@
 #include "audit/heads.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/moment.h"
 #include "collect/collect-internal.h"
 
 /* A packet that has arrived and is not committed yet. */
@@ -415,7 +416,7 @@ static void answer_all(struct collector *collector)
 void group_note_signed(struct collector *collector)
 {
 	uint64_t signed_size = audit_log_checkpoint_size(collector->options.audit);
-	uint64_t now = collect_clock_usec();
+	uint64_t now = moment_now(CLOCK_MONOTONIC);
 
 	if (signed_size != collector->group.signed_size) {
 		collector->group.signed_size = signed_size;
@@ -433,7 +434,7 @@ static void after_commit(struct collector *collector)
 	bool was_stuck = collector->group.is_stuck;
 
 	collector->counts.n_commits++;
-	collector->group.committed_usec = collect_clock_usec();
+	collector->group.committed_usec = moment_now(CLOCK_MONOTONIC);
 	collector->group.n_to_confess = 0;
 	get_going(collector);
 	answer_all(collector);
@@ -455,8 +456,8 @@ static int write_all(struct collector *collector, bool is_signed, struct sbx_err
 	r = confess(collector, err);
 	if (r < 0)
 		return r;
-	is_signed |=
-		has_sync && collect_clock_usec() >= collector->group.signed_usec + USEC_PER_SEC;
+	is_signed |= has_sync &&
+		     moment_now(CLOCK_MONOTONIC) >= collector->group.signed_usec + USEC_PER_SEC;
 	return is_signed ? audit_log_checkpoint(audit, err) : audit_log_commit(audit, err);
 }
 

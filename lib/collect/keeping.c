@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "base/moment.h"
 #include "collect/collect-internal.h"
 
 #define ROTATE_USEC (60 * USEC_PER_SEC)
@@ -91,16 +92,14 @@ static void take_next(struct collector *collector)
 
 static void begin_retention(struct collector *collector)
 {
-	struct retain_options options = {
+	const struct retain_options options = {
 		.policy = collector->options.keeping.policy,
+		.now_usec = moment_now(CLOCK_REALTIME),
 		.tell = tell,
 		.userdata = collector,
 	};
 	struct sbx_error err = { .code = 0 };
-	struct timespec now;
 
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	options.now_usec = (uint64_t)now.tv_sec * USEC_PER_SEC;
 	if (retention_begin(collector->options.audit, &options, &collector->keeping.retention,
 			    &err) == 0)
 		take_next(collector);
@@ -140,7 +139,7 @@ void keeping_deinit(struct collector *collector)
 void keeping_turn(struct collector *collector)
 {
 	const struct collector_keeping *keeping = &collector->options.keeping;
-	uint64_t now = collect_clock_usec();
+	uint64_t now = moment_now(CLOCK_MONOTONIC);
 	struct sbx_error err = { .code = 0 };
 	int r;
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/moment.h"
 #include "base/text.h"
 #include "proxy/hello.h"
 #include "proxy/proxy-internal.h"
@@ -39,7 +40,7 @@ static void wait_for(struct connection *connection, uint32_t client, uint32_t se
 
 static void set_deadline(struct connection *connection, uint64_t usec)
 {
-	connection->deadline_usec = proxy_now_usec() + usec;
+	connection->deadline_usec = moment_now(CLOCK_MONOTONIC) + usec;
 }
 
 static struct proxy_counters *counters_of(const struct connection *connection)
@@ -68,20 +69,22 @@ static void record_server(const struct connection *connection, const char *cause
 	(void)hostname_print(&target->authority.host, host);
 	if (target->next > 0)
 		judge_print_address(&target->addresses[target->next - 1], address);
-	report_connected(
-		connection->proxy->report,
-		&(const struct report_connection){
-			.host = host,
-			.port = target->authority.port,
-			.address = target->next > 0 ? address : NULL,
-			.rule = target->rule ? target->rule : "",
-			.kind = exchange && !exchange->asked.is_connect ? "http" : "tunnel",
-			.cause = cause,
-			.n_requests = target->n_requests,
-			.bytes_up = target->bytes_up,
-			.bytes_down = target->bytes_down,
-			.usec = target->is_connected ? proxy_now_usec() - target->since_usec : 0,
-		});
+	report_connected(connection->proxy->report,
+			 &(const struct report_connection){
+				 .host = host,
+				 .port = target->authority.port,
+				 .address = target->next > 0 ? address : NULL,
+				 .rule = target->rule ? target->rule : "",
+				 .kind = exchange && !exchange->asked.is_connect ? "http"
+										 : "tunnel",
+				 .cause = cause,
+				 .n_requests = target->n_requests,
+				 .bytes_up = target->bytes_up,
+				 .bytes_down = target->bytes_down,
+				 .usec = target->is_connected
+						 ? moment_now(CLOCK_MONOTONIC) - target->since_usec
+						 : 0,
+			 });
 }
 
 static void close_socket(struct connection *connection)
@@ -206,7 +209,7 @@ static void report(struct connection *connection, const char *reason, struct tex
 			      .fix = text_string(fix),
 			      .decision = decision,
 		      },
-		      proxy_now_usec());
+		      moment_now(CLOCK_MONOTONIC));
 	proxy_tick_later(proxy);
 }
 
@@ -429,7 +432,7 @@ static enum turn connected(struct connection *connection)
 
 	no_delay(connection->server.fd);
 	target->is_connected = true;
-	target->since_usec = proxy_now_usec();
+	target->since_usec = moment_now(CLOCK_MONOTONIC);
 	target->n_requests++;
 	if (!exchange->asked.is_connect) {
 		connection->stage = STAGE_EXCHANGE;

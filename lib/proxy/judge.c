@@ -151,14 +151,6 @@ void judge_add_json(struct text *out, const struct judge *judge)
 			  &judge->decision);
 }
 
-static void add_digest(struct json_writer *json, const struct artefact *artefact)
-{
-	_cleanup_text_ struct text hex = TEXT_INIT;
-
-	digest_add_hex(&hex, artefact->header->policy_digest);
-	json_member_string(json, "policy", text_string(&hex));
-}
-
 void judge_add_constraint_json(struct text *out, const struct judge *judge, const char *reason,
 			       const char *name, const char *fix)
 {
@@ -170,14 +162,13 @@ void judge_add_constraint_json(struct text *out, const struct judge *judge, cons
 	json_add_object(&json);
 	json_member_string(&json, "verdict", "deny");
 	json_member_string(&json, "cause", "constraint");
-	json_add_name(&json, "reasons");
-	json_add_array(&json);
+	json_member_array(&json, "reasons");
 	json_add_string(&json, reason);
 	json_end_array(&json);
 	if (name)
 		json_member_string(&json, "server_name", name);
 	json_member_string(&json, "fix", fix);
-	add_digest(&json, proxy_policy_artefact(judge->policy));
+	json_member_hex(&json, "policy", proxy_policy_digest(judge->policy), 32);
 	json_add_name(&json, "input");
 	json_add_raw(&json, input.data, input.len);
 	json_end_object(&json);

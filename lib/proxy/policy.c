@@ -130,8 +130,3 @@ struct proxy_policy *proxy_policy_free(struct proxy_policy *policy)
 	free(policy);
 	return NULL;
 }
-
-void proxy_policy_free_ptr(struct proxy_policy **policy)
-{
-	*policy = proxy_policy_free(*policy);
-}

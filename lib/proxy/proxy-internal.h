@@ -131,7 +131,6 @@ struct proxy {
 	uint64_t n_tokens; /* bytes that may be moved before the next tick */
 };
 
-uint64_t proxy_now_usec(void);
 /* How many of @wanted bytes may be read now; 0: none before the next tick. */
 size_t proxy_allow(struct proxy *proxy, size_t wanted);
 void proxy_spend(struct proxy *proxy, size_t n_bytes);

@@ -14,12 +14,12 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <systemd/sd-event.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
 
 #include "base/json.h"
+#include "base/moment.h"
 #include "proxy/policy.h"
 #include "proxy/proxy-internal.h"
 #include "proxy/report.h"
@@ -29,14 +29,6 @@
 /* With a rate limit, bytes are given out in small portions. */
 #define TICKS_PER_SEC_OF_RATE UINT64_C(20)
 #define ACCEPTED_PER_TURN 16
-
-uint64_t proxy_now_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 /* ---- counters ---- */
 
@@ -256,7 +248,7 @@ void proxy_tick_later(struct proxy *proxy)
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct proxy *proxy = userdata;
-	uint64_t now_usec = proxy_now_usec();
+	uint64_t now_usec = moment_now(CLOCK_MONOTONIC);
 
 	proxy->is_ticking = false;
 	if (has_rate(proxy)) {
@@ -319,7 +311,7 @@ void proxy_stop(struct proxy *proxy)
 	report_flush(proxy->report, UINT64_MAX);
 }
 
-int proxy_replace_policy(struct proxy *proxy, struct proxy_policy *policy)
+void proxy_replace_policy(struct proxy *proxy, struct proxy_policy *policy)
 {
 	struct connection *next;
 
@@ -331,7 +323,6 @@ int proxy_replace_policy(struct proxy *proxy, struct proxy_policy *policy)
 		if (!connection_is_allowed(at))
 			connection_free(at, "policy");
 	}
-	return 0;
 }
 
 struct proxy *proxy_free(struct proxy *proxy)
@@ -346,11 +337,6 @@ struct proxy *proxy_free(struct proxy *proxy)
 	(void)proxy_policy_free(proxy->policy);
 	free(proxy);
 	return NULL;
-}
-
-void proxy_free_ptr(struct proxy **proxy)
-{
-	*proxy = proxy_free(*proxy);
 }
 
 void proxy_get_summary(const struct proxy *proxy, struct handover_summary *ret)

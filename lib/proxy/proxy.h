@@ -84,7 +84,7 @@ int proxy_policy_new(void *block, size_t n_bytes, struct proxy_policy **ret, str
 /* Maps a memfd that is sealed against every change; borrows @fd. */
 int proxy_policy_map(int fd, struct proxy_policy **ret, struct sbx_error *err);
 struct proxy_policy *proxy_policy_free(struct proxy_policy *policy);
-void proxy_policy_free_ptr(struct proxy_policy **policy);
+CLEANUP_BY(struct proxy_policy, proxy_policy_free)
 #define _cleanup_proxy_policy_ _cleanup_(proxy_policy_free_ptr)
 /* 32 bytes. */
 const uint8_t *proxy_policy_digest(const struct proxy_policy *policy);
@@ -109,14 +109,13 @@ int proxy_new(const struct proxy_options *options, struct proxy_policy *policy, 
 	      struct sbx_error *err);
 /* Writes the records of all connections that are still open. */
 struct proxy *proxy_free(struct proxy *proxy);
-void proxy_free_ptr(struct proxy **proxy);
+CLEANUP_BY(struct proxy, proxy_free)
 #define _cleanup_proxy_ _cleanup_(proxy_free_ptr)
 
 /* Accepts connections on a listening stream socket. Takes @fd, even on failure. */
 int proxy_listen(struct proxy *proxy, int fd);
-/* Replaces the policy and closes the connections that the new one denies. Takes @policy, even on
- * failure: then the old one stays. */
-int proxy_replace_policy(struct proxy *proxy, struct proxy_policy *policy);
+/* Replaces the policy and closes the connections that the new one denies. Takes @policy. */
+void proxy_replace_policy(struct proxy *proxy, struct proxy_policy *policy);
 /* Closes all connections and accepts no more. */
 void proxy_stop(struct proxy *proxy);
 /* Denials and counters; the texts live as long as the proxy. */

@@ -91,11 +91,6 @@ struct relay_pool *relay_pool_free(struct relay_pool *pool)
 	return NULL;
 }
 
-void relay_pool_free_ptr(struct relay_pool **pool)
-{
-	*pool = relay_pool_free(*pool);
-}
-
 int relay_pool_new(struct relay_pool **ret)
 {
 	struct relay_pool *pool = calloc(1, sizeof(*pool));

@@ -323,11 +323,6 @@ struct resolver *resolver_free(struct resolver *resolver)
 	return NULL;
 }
 
-void resolver_free_ptr(struct resolver **resolver)
-{
-	*resolver = resolver_free(*resolver);
-}
-
 static struct resolver *resolver_alloc(struct ready *ready)
 {
 	struct resolver *resolver = calloc(1, sizeof(*resolver));

@@ -72,7 +72,7 @@ int resolver_new(struct ready *ready, const struct resolver_options *options, st
 		 struct sbx_error *err);
 /* Ends the process, and every query without an answer. */
 struct resolver *resolver_free(struct resolver *resolver);
-void resolver_free_ptr(struct resolver **resolver);
+CLEANUP_BY(struct resolver, resolver_free)
 #define _cleanup_resolver_ _cleanup_(resolver_free_ptr)
 
 /*

@@ -20,7 +20,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <systemd/sd-event.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -28,6 +27,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/moment.h"
 #include "base/start.h"
 #include "proxy/worker.h"
 #include "service/clients.h"
@@ -67,14 +67,6 @@ struct connection {
 	enum peer_place place;
 	bool is_trusted;
 };
-
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 /* ---- workers ---- */
 
@@ -178,7 +170,7 @@ static int open_worker(struct proxy_server *server, uid_t uid, int *ret_socket)
 		return -ENOMEM;
 	child->server = server;
 	child->uid = uid;
-	child->began_usec = now_usec();
+	child->began_usec = moment_now(CLOCK_MONOTONIC);
 	_cleanup_close_ int page = -EBADF;
 	r = make_page(&child->page, &page);
 	if (r < 0)
@@ -300,15 +292,13 @@ static void send_worker(struct connection *connection, const struct child *child
 
 	json_write(&json, &text);
 	json_add_object(&json);
-	json_add_name(&json, "worker");
-	json_add_object(&json);
+	json_member_object(&json, "worker");
 	json_member_i64(&json, "pid", child->pid);
 	json_member_u64(&json, "uid", child->uid);
 	add_page_text(&json, "sandbox_id", child->page->sandbox);
 	add_page_text(&json, "policy", child->page->policy);
-	json_member_u64(&json, "usec", now_usec() - child->began_usec);
-	json_add_name(&json, "counters");
-	json_add_object(&json);
+	json_member_u64(&json, "usec", moment_now(CLOCK_MONOTONIC) - child->began_usec);
+	json_member_object(&json, "counters");
 	proxy_counters_add_members(&json, &counters);
 	json_end_object(&json);
 	json_end_object(&json);
@@ -436,11 +426,6 @@ struct proxy_server *proxy_server_free(struct proxy_server *server)
 	}
 	free(server);
 	return NULL;
-}
-
-void proxy_server_free_ptr(struct proxy_server **server)
-{
-	*server = proxy_server_free(*server);
 }
 
 struct clients *proxy_server_clients(const struct proxy_server *server)

@@ -47,7 +47,7 @@ int proxy_server_new(const struct proxy_server_options *options, struct proxy_se
 		     struct sbx_error *err);
 /* The workers end when they notice: each has its supervisor's socket. */
 struct proxy_server *proxy_server_free(struct proxy_server *server);
-void proxy_server_free_ptr(struct proxy_server **server);
+CLEANUP_BY(struct proxy_server, proxy_server_free)
 #define _cleanup_proxy_server_ _cleanup_(proxy_server_free_ptr)
 
 /* To be passed to service_listen() under PROXY_SERVER_SOCKET. */

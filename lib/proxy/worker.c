@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <systemd/sd-event.h>
-#include <time.h>
 
 #include <sbx/error.h>
 
@@ -22,6 +21,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/moment.h"
 #include "policy/request.h"
 #include "record/record.h"
 #include "registry/handover.h"
@@ -38,28 +38,11 @@ struct worker {
 	bool has_ended;
 };
 
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 /* ---- records ---- */
-
-static void add_digest(struct json_writer *json, const char *name, const uint8_t digest[32])
-{
-	_cleanup_text_ struct text hex = TEXT_INIT;
-
-	digest_add_hex(&hex, digest);
-	json_member_string(json, name, text_string(&hex));
-}
 
 static void add_listeners(struct json_writer *json, const struct handover *handover)
 {
-	json_add_name(json, "listeners");
-	json_add_array(json);
+	json_member_array(json, "listeners");
 	for (size_t i = 0; i < handover->n_listeners; i++) {
 		const struct handover_listener *listener = &handover->listeners[i];
 
@@ -82,8 +65,7 @@ static void add_limit(struct json_writer *json, const char *name, uint64_t limit
 
 static void add_limits(struct json_writer *json, const struct proxy_limits *limits)
 {
-	json_add_name(json, "limits");
-	json_add_object(json);
+	json_member_object(json, "limits");
 	add_limit(json, "connections", limits->n_connections);
 	add_limit(json, "bytes", limits->n_bytes);
 	add_limit(json, "rate", limits->bytes_per_sec);
@@ -92,8 +74,7 @@ static void add_limits(struct json_writer *json, const struct proxy_limits *limi
 
 static void add_layers(struct json_writer *json, const char *const *layers)
 {
-	json_add_name(json, "layers");
-	json_add_array(json);
+	json_member_array(json, "layers");
 	for (; layers && *layers; layers++)
 		json_add_string(json, *layers);
 	json_end_array(json);
@@ -118,7 +99,7 @@ static int record_start(const struct worker *worker, const struct proxy_limits *
 	if (handover->project)
 		json_member_string(&json, "project", handover->project);
 	json_member_u64(&json, "uid", worker->options.uid);
-	add_digest(&json, "policy", digest);
+	json_member_hex(&json, "policy", digest, 32);
 	json_member_string(&json, "policy_name", handover->policy);
 	add_listeners(&json, handover);
 	add_limits(&json, limits);
@@ -134,9 +115,8 @@ static void record_stop(const struct worker *worker, const char *cause)
 
 	begin_record(worker, &record, &json, "proxy_stop");
 	json_member_string(&json, "cause", cause);
-	json_member_u64(&json, "usec", now_usec() - worker->began_usec);
-	json_add_name(&json, "counters");
-	json_add_object(&json);
+	json_member_u64(&json, "usec", moment_now(CLOCK_MONOTONIC) - worker->began_usec);
+	json_member_object(&json, "counters");
 	proxy_counters_add_members(&json, &worker->options.page->counters);
 	json_end_object(&json);
 	/* Every connection is closed by now, so there is nothing left to refuse. */
@@ -274,7 +254,7 @@ int worker_begin(struct worker *worker, struct handover *handover, struct sbx_er
 	r = start(worker, take_ptr(policy), &limits, handover, err);
 	if (r < 0)
 		return r;
-	worker->began_usec = now_usec();
+	worker->began_usec = moment_now(CLOCK_MONOTONIC);
 	show(worker);
 	return 0;
 }
@@ -284,15 +264,12 @@ int worker_replace_policy(struct worker *worker, struct proxy_policy *policy, st
 	_cleanup_proxy_policy_ struct proxy_policy *owned = policy;
 	_cleanup_text_ struct text record = TEXT_INIT;
 	struct json_writer json;
-	int r;
 
 	begin_record(worker, &record, &json, "policy_update");
 	json_member_string(&json, "stage", "loaded");
 	json_member_string(&json, "cause", "signal");
-	add_digest(&json, "policy", proxy_policy_digest(owned));
-	r = proxy_replace_policy(worker->proxy, take_ptr(owned));
-	if (r < 0)
-		return sbx_error_what(err, r, "cannot replace the policy");
+	json_member_hex(&json, "policy", proxy_policy_digest(owned), 32);
+	proxy_replace_policy(worker->proxy, take_ptr(owned));
 	/* The new policy may be stricter: it is in force even if the record cannot be written. */
 	return record_send(worker->options.recorder, &record, &json, err);
 }
@@ -420,11 +397,6 @@ struct worker *worker_free(struct worker *worker)
 	arena_deinit(&worker->arena);
 	free(worker);
 	return NULL;
-}
-
-void worker_free_ptr(struct worker **worker)
-{
-	*worker = worker_free(*worker);
 }
 
 int worker_new(const struct worker_options *options, struct worker **ret, struct sbx_error *err)

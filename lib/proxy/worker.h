@@ -59,7 +59,7 @@ struct worker_options {
 int worker_new(const struct worker_options *options, struct worker **ret, struct sbx_error *err);
 /* Records the end, if none was recorded. */
 struct worker *worker_free(struct worker *worker);
-void worker_free_ptr(struct worker **worker);
+CLEANUP_BY(struct worker, worker_free)
 #define _cleanup_worker_ _cleanup_(worker_free_ptr)
 
 /*

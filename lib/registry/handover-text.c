@@ -124,13 +124,11 @@ void handover_add_text(struct text *out, const struct handover *handover)
 	json_add_object(&json);
 	json_member_string(&json, "type", "LISTENERS");
 	add_members(&json, head_members, handover);
-	json_add_name(&json, "listeners");
-	json_add_array(&json);
+	json_member_array(&json, "listeners");
 	for (size_t i = 0; i < handover->n_listeners; i++)
 		add_listener(&json, &handover->listeners[i]);
 	json_end_array(&json);
-	json_add_name(&json, "limits");
-	json_add_object(&json);
+	json_member_object(&json, "limits");
 	add_members(&json, limit_members, &handover->limits);
 	json_end_object(&json);
 	json_end_object(&json);
@@ -138,8 +136,7 @@ void handover_add_text(struct text *out, const struct handover *handover)
 
 static void add_counters(struct json_writer *json, const struct handover_summary *summary)
 {
-	json_add_name(json, "counters");
-	json_add_object(json);
+	json_member_object(json, "counters");
 	for (size_t i = 0; i < summary->n_counters; i++)
 		json_member_u64(json, summary->counters[i].name, summary->counters[i].value);
 	json_end_object(json);
@@ -150,8 +147,7 @@ static size_t add_denials(struct json_writer *json, const struct handover_summar
 {
 	size_t begin = json->out->len, i;
 
-	json_add_name(json, "denials");
-	json_add_array(json);
+	json_member_array(json, "denials");
 	for (i = 0; i < summary->n_denials; i++) {
 		struct json_writer before = *json;
 		size_t len = json->out->len;

@@ -35,8 +35,7 @@ static const struct {
 
 void ring_add_counters(struct json_writer *json, const struct sbx_ring_statistics *statistics)
 {
-	json_add_name(json, "counters");
-	json_add_object(json);
+	json_member_object(json, "counters");
 	for (size_t i = 0; i < N_ELEMENTS(counters); i++) {
 		const char *at = (const char *)statistics + counters[i].offset;
 

@@ -320,8 +320,7 @@ static int list_tokens(struct control *control, struct sbx_error *err)
 
 	if (r < 0)
 		return r;
-	json_add_name(&control->json, "tokens");
-	json_add_array(&control->json);
+	json_member_array(&control->json, "tokens");
 	token_list(control->question->server->tokens, listing.now_usec, add_listed, &listing);
 	json_end_array(&control->json);
 	if (listing.has_more)

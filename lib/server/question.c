@@ -79,12 +79,10 @@ void question_deinit(struct question *question)
 
 void question_refuse(struct question *question, const char *cause, const struct sbx_error *err)
 {
-	_cleanup_text_ struct text digest = TEXT_INIT;
 	struct json_writer json;
 
 	server_record_error(question->server, question, err);
 	question->server->counts.n_errors++;
-	digest_add_hex(&digest, server_digest(question->server));
 	text_reset(&question->answer);
 	json_write(&json, &question->answer);
 	json_add_object(&json);
@@ -94,15 +92,14 @@ void question_refuse(struct question *question, const char *cause, const struct 
 	}
 	json_member_string(&json, "verdict", "deny");
 	json_member_string(&json, "cause", cause);
-	json_add_name(&json, "reasons");
-	json_add_array(&json);
+	json_member_array(&json, "reasons");
 	json_add_string(&json, err->what);
 	if (err->why[0] != '\0')
 		json_add_string(&json, err->why);
 	json_end_array(&json);
 	if (err->fix[0] != '\0')
 		json_member_string(&json, "fix", err->fix);
-	json_member_string(&json, "policy", text_string(&digest));
+	json_member_hex(&json, "policy", server_digest(question->server), 32);
 	json_end_object(&json);
 }
 

@@ -25,8 +25,7 @@ static void begin(const struct server *server, struct text *record, struct json_
 
 static void add_peer(struct json_writer *json, const struct question *question)
 {
-	json_add_name(json, "peer");
-	json_add_object(json);
+	json_member_object(json, "peer");
 	json_member_i64(json, "pid", question->asker.pid);
 	json_member_u64(json, "uid", question->asker.uid);
 	if (question->asker.place != PEER_BESIDE)
@@ -34,14 +33,6 @@ static void add_peer(struct json_writer *json, const struct question *question)
 	if (question->sandbox_id[0] != '\0')
 		json_member_string(json, "sandbox_id", question->sandbox_id);
 	json_end_object(json);
-}
-
-static void add_digest(struct json_writer *json, const char *name, const uint8_t digest[32])
-{
-	_cleanup_text_ struct text hex = TEXT_INIT;
-
-	digest_add_hex(&hex, digest);
-	json_member_string(json, name, text_string(&hex));
 }
 
 void server_record_error(struct server *server, const struct question *question,
@@ -118,8 +109,8 @@ int server_record_reload(struct server *server, const char *cause, const uint8_t
 	begin(server, &record, &json, "policy_update");
 	json_member_string(&json, "stage", "loaded");
 	json_member_string(&json, "cause", cause);
-	add_digest(&json, "previous", before);
-	add_digest(&json, "policy", server_digest(server));
+	json_member_hex(&json, "previous", before, 32);
+	json_member_hex(&json, "policy", server_digest(server), 32);
 	json_member_u64(&json, "tokens_ended", n_tokens_ended);
 	return record_send(server->options.recorder, &record, &json, err);
 }
@@ -130,6 +121,6 @@ int server_record_life(struct server *server, const char *event, struct sbx_erro
 	struct json_writer json;
 
 	begin(server, &record, &json, event);
-	add_digest(&json, "policy", server_digest(server));
+	json_member_hex(&json, "policy", server_digest(server), 32);
 	return record_send(server->options.recorder, &record, &json, err);
 }

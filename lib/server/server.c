@@ -64,17 +64,12 @@ struct clients *server_clients(const struct server *server)
 
 void server_add_status(const struct server *server, struct json_writer *json)
 {
-	_cleanup_text_ struct text digest = TEXT_INIT;
-
-	digest_add_hex(&digest, server_digest(server));
-	json_member_string(json, "policy", text_string(&digest));
-	json_add_name(json, "files");
-	json_add_array(json);
+	json_member_hex(json, "policy", server_digest(server), 32);
+	json_member_array(json, "files");
 	for (size_t i = 0; i < server->options.n_policy_paths; i++)
 		json_add_string(json, server->options.policy_paths[i]);
 	json_end_array(json);
-	json_add_name(json, "decisions");
-	json_add_object(json);
+	json_member_object(json, "decisions");
 	for (int verdict = POLICY_ALLOW; verdict <= POLICY_DENY; verdict++)
 		json_member_u64(json, policy_action_name((enum policy_action)verdict),
 				server->counts.n_verdicts[verdict]);

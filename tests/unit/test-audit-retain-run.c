@@ -9,6 +9,7 @@
 #include "audit/log-internal.h"
 #include "audit/redact.h"
 #include "audit/chain.h"
+#include "base/moment.h"
 #include "killed.h"
 
 #define SECOND "00000000000000000011"
@@ -75,9 +76,10 @@ static void keep_told(void *userdata, enum retain_action action, const struct se
 static struct retain_report retained(struct audit_log *log, const struct retain_policy *policy,
 				     struct told *told)
 {
-	const struct retain_options options = {
-		.policy = *policy, .now_usec = log_now_usec(), .tell = keep_told, .userdata = told
-	};
+	const struct retain_options options = { .policy = *policy,
+						.now_usec = moment_now(CLOCK_REALTIME),
+						.tell = keep_told,
+						.userdata = told };
 	struct retain_report report = { .n_archived = 99 };
 	struct sbx_error err = { .code = 0 };
 
@@ -509,7 +511,7 @@ static void retain_all(void *userdata)
 {
 	const struct crash *crash = userdata;
 	const struct retain_options options = { .policy = crash->policy,
-						.now_usec = log_now_usec() };
+						.now_usec = moment_now(CLOCK_REALTIME) };
 	struct audit_log *log = log_opened(crash->place);
 	struct retain_report report;
 
@@ -572,7 +574,7 @@ static void each_record_that_is_read_is_progress(void)
 	struct audit_log *log = log_of_segments(&place, 3);
 	uint64_t n_read = 0, n_archived;
 	struct retain_options options = { .policy = usual,
-					  .now_usec = log_now_usec(),
+					  .now_usec = moment_now(CLOCK_REALTIME),
 					  .progress = count_progress,
 					  .userdata = &n_read };
 	struct retain_report report;
@@ -598,9 +600,10 @@ static void a_preview_says_what_would_be_done_and_does_nothing(void)
 	_cleanup_log_place_ struct log_place place;
 	struct audit_log *log = log_of_segments(&place, 3);
 	struct told told = { .n = 0 };
-	const struct retain_options options = {
-		.policy = usual, .now_usec = log_now_usec(), .tell = keep_told, .userdata = &told
-	};
+	const struct retain_options options = { .policy = usual,
+						.now_usec = moment_now(CLOCK_REALTIME),
+						.tell = keep_told,
+						.userdata = &told };
 	struct retain_report report;
 	int directory = directory_of(&place);
 
