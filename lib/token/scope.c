@@ -107,25 +107,19 @@ int scope_parse(enum operation_argument argument, const char *glob, const char *
 
 /* ---- the walk ---- */
 
-struct walk {
-	const struct scope *scope;
-	bool at[SCOPE_STEPS_MAX + 1];
-};
-
 /* "**" also matches zero components. */
-static void skip_floats(struct walk *walk)
+static void skip_floats(const struct scope *scope, bool *at)
 {
-	for (size_t i = 0; i < walk->scope->n_steps; i++)
-		if (walk->at[i] && walk->scope->steps[i].kind == GLOB_FLOAT)
-			walk->at[i + 1] = true;
+	for (size_t i = 0; i < scope->n_steps; i++)
+		if (at[i] && scope->steps[i].kind == GLOB_FLOAT)
+			at[i + 1] = true;
 }
 
-static void walk_begin(struct walk *walk, const struct scope *scope)
+void scope_begin(const struct scope *scope, bool at[SCOPE_STEPS_MAX + 1])
 {
-	walk->scope = scope;
-	memset(walk->at, 0, sizeof(walk->at));
-	walk->at[0] = true;
-	skip_floats(walk);
+	memset(at, 0, SCOPE_STEPS_MAX + 1);
+	at[0] = true;
+	skip_floats(scope, at);
 }
 
 /* Does @outer match every name that @inner matches? */
@@ -141,45 +135,44 @@ static bool step_covers(const struct glob_component *outer, const struct glob_co
 
 /* Advances by one component; from the last state to the first, so that one component is not matched
  * by two steps. */
-static void walk_step(struct walk *walk, const struct glob_component *component)
+static void walk_step(const struct scope *scope, bool *at, const struct glob_component *component)
 {
-	for (size_t i = walk->scope->n_steps + 1; i-- > 0;) {
-		bool matches = i < walk->scope->n_steps && walk->at[i] &&
-			       step_covers(&walk->scope->steps[i], component);
-		bool stays = matches && walk->scope->steps[i].kind == GLOB_FLOAT;
+	for (size_t i = scope->n_steps + 1; i-- > 0;) {
+		bool matches =
+			i < scope->n_steps && at[i] && step_covers(&scope->steps[i], component);
+		bool stays = matches && scope->steps[i].kind == GLOB_FLOAT;
 
 		if (matches && !stays)
-			walk->at[i + 1] = true;
-		walk->at[i] = stays;
+			at[i + 1] = true;
+		at[i] = stays;
 	}
-	skip_floats(walk);
+	skip_floats(scope, at);
 }
 
 /* Advances by any number of unknown names: only a "**" step surely still matches. */
-static void walk_float(struct walk *walk)
+static void walk_float(const struct scope *scope, bool *at)
 {
-	for (size_t i = 0; i <= walk->scope->n_steps; i++)
-		walk->at[i] = i < walk->scope->n_steps && walk->at[i] &&
-			      walk->scope->steps[i].kind == GLOB_FLOAT;
-	skip_floats(walk);
+	for (size_t i = 0; i <= scope->n_steps; i++)
+		at[i] = i < scope->n_steps && at[i] && scope->steps[i].kind == GLOB_FLOAT;
+	skip_floats(scope, at);
 }
 
 static bool covers_path(const struct scope *scope, const char *path)
 {
-	struct walk walk;
+	bool states[SCOPE_STEPS_MAX + 1];
 
 	if (!path || !path_is_normal(path))
 		return false;
-	walk_begin(&walk, scope);
+	scope_begin(scope, states);
 	for (const char *at = path + 1; *at;) {
 		size_t len = strcspn(at, "/");
 
-		walk_step(&walk,
+		walk_step(scope, states,
 			  &(struct glob_component){ .kind = GLOB_LITERAL, .text = at, .len = len });
 		at += len;
 		at += *at == '/';
 	}
-	return walk.at[scope->n_steps];
+	return states[scope->n_steps];
 }
 
 /* ---- may two globs have a path in common ---- */
@@ -222,20 +215,6 @@ static bool may_meet(const struct glob_component *a, const struct glob_component
 	return patterns_may_meet(a, b);
 }
 
-static void skip_floats_of(const struct scope *scope, bool *at)
-{
-	for (size_t i = 0; i < scope->n_steps; i++)
-		if (at[i] && scope->steps[i].kind == GLOB_FLOAT)
-			at[i + 1] = true;
-}
-
-void scope_begin(const struct scope *scope, bool at[SCOPE_STEPS_MAX + 1])
-{
-	memset(at, 0, SCOPE_STEPS_MAX + 1);
-	at[0] = true;
-	skip_floats_of(scope, at);
-}
-
 /* Any number of names at once: every later state may be reached, because states only increase. */
 static void may_float(const struct scope *scope, const bool *at, bool *ret)
 {
@@ -260,7 +239,7 @@ void scope_may_step(const struct scope *scope, const bool at[SCOPE_STEPS_MAX + 1
 			continue;
 		ret[scope->steps[i].kind == GLOB_FLOAT ? i : i + 1] = true;
 	}
-	skip_floats_of(scope, ret);
+	skip_floats(scope, ret);
 }
 
 bool scope_may_go_on(const struct scope *scope, const bool at[SCOPE_STEPS_MAX + 1])
@@ -302,7 +281,7 @@ bool scope_covers(const struct scope *scope, const struct policy_request *reques
 
 bool scope_is_within(const struct scope *inner, const struct scope *outer)
 {
-	struct walk walk;
+	bool states[SCOPE_STEPS_MAX + 1];
 
 	if (outer->is_everything || inner->is_everything)
 		return outer->is_everything;
@@ -310,14 +289,14 @@ bool scope_is_within(const struct scope *inner, const struct scope *outer)
 		return host_covers(outer->host.host, inner->host.host) &&
 		       (outer->host.port[0] == '\0' ||
 			strcmp(outer->host.port, inner->host.port) == 0);
-	walk_begin(&walk, outer);
+	scope_begin(outer, states);
 	for (size_t i = 0; i < inner->n_steps; i++) {
 		if (inner->steps[i].kind == GLOB_FLOAT)
-			walk_float(&walk);
+			walk_float(outer, states);
 		else
-			walk_step(&walk, &inner->steps[i]);
+			walk_step(outer, states, &inner->steps[i]);
 	}
-	return walk.at[outer->n_steps];
+	return states[outer->n_steps];
 }
 
 /* ---- an example ---- */
