@@ -67,14 +67,46 @@ static sqlite3_stmt *store_statement(struct store *store, enum store_statement w
 	return *statement;
 }
 
-static int store_run(struct store *store, enum store_statement which, struct sbx_error *err)
+/* A value to be bound. */
+struct bound {
+	enum {
+		BOUND_NUMBER,
+		BOUND_TEXT,
+		BOUND_BLOB,
+		BOUND_NULL,
+	} kind;
+	const void *bytes;
+	uint64_t n; /* the number, or how many bytes */
+};
+
+/* SQLITE_STATIC: bound values outlive the step that reads them, so SQLite need not copy them. */
+static int bind_value(sqlite3_stmt *statement, int at, const struct bound *value)
 {
-	int r = 0;
+	switch (value->kind) {
+	case BOUND_NUMBER:
+		return sqlite3_bind_int64(statement, at, (sqlite3_int64)value->n);
+	case BOUND_TEXT:
+		return sqlite3_bind_text(statement, at, value->bytes, (int)value->n, SQLITE_STATIC);
+	case BOUND_BLOB:
+		return sqlite3_bind_blob(statement, at, value->bytes, (int)value->n, SQLITE_STATIC);
+	case BOUND_NULL:
+		break;
+	}
+	return sqlite3_bind_null(statement, at);
+}
+
+/* Runs a statement without result rows, and resets it in any case. */
+static int store_run(struct store *store, enum store_statement which, const struct bound *values,
+		     size_t n_values, struct sbx_error *err)
+{
+	int r = 0, sqlite = SQLITE_OK;
 	sqlite3_stmt *statement = store_statement(store, which, &r, err);
 
 	if (!statement)
 		return r;
-	if (sqlite3_step(statement) != SQLITE_DONE)
+	for (size_t i = 0; sqlite == SQLITE_OK && i < n_values; i++)
+		sqlite = bind_value(statement, (int)i + 1, &values[i]);
+	if (sqlite != SQLITE_OK || sqlite3_step(statement) != SQLITE_DONE)
 		r = store_fail(store, "write to", err);
 	(void)sqlite3_reset(statement);
 	return r;
@@ -82,25 +114,25 @@ static int store_run(struct store *store, enum store_statement which, struct sbx
 
 int store_begin(struct store *store, struct sbx_error *err)
 {
-	return store_run(store, STATEMENT_BEGIN_WRITING, err);
+	return store_run(store, STATEMENT_BEGIN_WRITING, NULL, 0, err);
 }
 
 int store_commit(struct store *store, struct sbx_error *err)
 {
-	return store_run(store, STATEMENT_COMMIT, err);
+	return store_run(store, STATEMENT_COMMIT, NULL, 0, err);
 }
 
 /* After some failures SQLite has already rolled back. */
 void store_rollback(struct store *store)
 {
 	if (!sqlite3_get_autocommit(store->db))
-		(void)store_run(store, STATEMENT_ROLLBACK, NULL);
+		(void)store_run(store, STATEMENT_ROLLBACK, NULL, 0, NULL);
 }
 
 int store_begin_reading(struct store *store, struct sbx_error *err)
 {
 	uint64_t first, last;
-	int r = store_run(store, STATEMENT_BEGIN, err);
+	int r = store_run(store, STATEMENT_BEGIN, NULL, 0, err);
 
 	if (r < 0)
 		return r;
@@ -118,93 +150,52 @@ void store_end_reading(struct store *store)
 
 /* ---- rows in ---- */
 
-/* SQLITE_STATIC: bound values outlive the step that reads them, so SQLite need not copy them. */
-
-static int bind_text(sqlite3_stmt *statement, int at, const struct entry_text *text)
-{
-	if (!text->bytes)
-		return sqlite3_bind_null(statement, at);
-	return sqlite3_bind_text(statement, at, text->bytes, (int)text->n_bytes, SQLITE_STATIC);
-}
-
-/* Runs a statement without result rows, if it could be bound, and resets it in any case. */
-static int finish(struct store *store, sqlite3_stmt *statement, bool is_bound,
-		  struct sbx_error *err)
-{
-	int r = 0;
-
-	if (!is_bound || sqlite3_step(statement) != SQLITE_DONE)
-		r = store_fail(store, "write to", err);
-	(void)sqlite3_reset(statement);
-	return r;
-}
-
 int store_add(struct store *store, const struct store_row *row, struct sbx_error *err)
 {
-	int r = 0;
-	sqlite3_stmt *add = store_statement(store, STATEMENT_ADD, &r, err);
-	bool is_bound;
+	const struct bound values[N_ROW_COLUMNS] = {
+		[ROW_SEQ] = { BOUND_NUMBER, NULL, row->seq },
+		[ROW_HASH] = { BOUND_BLOB, row->hash.bytes, AUDIT_HASH_SIZE },
+		[ROW_BODY] = { BOUND_BLOB, row->body, row->n_body },
+	};
 
-	if (!add)
-		return r;
-	is_bound = sqlite3_bind_int64(add, ROW_SEQ + 1, (sqlite3_int64)row->seq) == SQLITE_OK &&
-		   sqlite3_bind_blob(add, ROW_HASH + 1, row->hash.bytes, AUDIT_HASH_SIZE,
-				     SQLITE_STATIC) == SQLITE_OK &&
-		   sqlite3_bind_blob(add, ROW_BODY + 1, row->body, (int)row->n_body,
-				     SQLITE_STATIC) == SQLITE_OK;
-	return finish(store, add, is_bound, err);
+	return store_run(store, STATEMENT_ADD, values, N_ELEMENTS(values), err);
 }
 
 int store_add_original(struct store *store, uint64_t seq, const struct entry_original *original,
 		       bool with_value, struct sbx_error *err)
 {
 	const struct entry_text *value = &original->value;
-	int r = 0;
-	sqlite3_stmt *add = store_statement(store, STATEMENT_ADD_ORIGINAL, &r, err);
-	bool is_bound;
+	const struct bound values[] = {
+		{ BOUND_NUMBER, NULL, seq },
+		{ BOUND_TEXT, original->name.bytes, original->name.n_bytes },
+		{ BOUND_BLOB, original->salt, ENTRY_SALT_SIZE },
+		{ with_value ? BOUND_BLOB : BOUND_NULL, value->bytes, value->n_bytes },
+	};
 
-	if (!add)
-		return r;
-	is_bound = sqlite3_bind_int64(add, 1, (sqlite3_int64)seq) == SQLITE_OK &&
-		   bind_text(add, 2, &original->name) == SQLITE_OK &&
-		   sqlite3_bind_blob(add, 3, original->salt, ENTRY_SALT_SIZE, SQLITE_STATIC) ==
-			   SQLITE_OK &&
-		   (with_value ? sqlite3_bind_blob(add, 4, value->bytes, (int)value->n_bytes,
-						   SQLITE_STATIC)
-			       : sqlite3_bind_null(add, 4)) == SQLITE_OK;
-	return finish(store, add, is_bound, err);
+	return store_run(store, STATEMENT_ADD_ORIGINAL, values, N_ELEMENTS(values), err);
 }
 
 int store_add_checkpoint(struct store *store, uint64_t size, const char *note, size_t n_bytes,
 			 struct sbx_error *err)
 {
-	const struct entry_text text = { note, n_bytes };
-	int r = 0;
-	sqlite3_stmt *add = store_statement(store, STATEMENT_ADD_CHECKPOINT, &r, err);
+	const struct bound values[] = {
+		{ BOUND_NUMBER, NULL, size },
+		{ BOUND_TEXT, note, n_bytes },
+	};
 
-	if (!add)
-		return r;
-	return finish(store, add,
-		      sqlite3_bind_int64(add, 1, (sqlite3_int64)size) == SQLITE_OK &&
-			      bind_text(add, 2, &text) == SQLITE_OK,
-		      err);
+	return store_run(store, STATEMENT_ADD_CHECKPOINT, values, N_ELEMENTS(values), err);
 }
 
 int store_set_meta(struct store *store, const char *key, const void *bytes, size_t n_bytes,
 		   struct sbx_error *err)
 {
-	const struct entry_text name = { key, strlen(key) };
-	int r = 0;
-	sqlite3_stmt *set =
-		store_statement(store, bytes ? STATEMENT_SET_META : STATEMENT_DELETE_META, &r, err);
+	const struct bound values[] = {
+		{ BOUND_TEXT, key, strlen(key) },
+		{ BOUND_BLOB, bytes, n_bytes },
+	};
 
-	if (!set)
-		return r;
-	return finish(store, set,
-		      bind_text(set, 1, &name) == SQLITE_OK &&
-			      (!bytes || sqlite3_bind_blob(set, 2, bytes, (int)n_bytes,
-							   SQLITE_STATIC) == SQLITE_OK),
-		      err);
+	return store_run(store, bytes ? STATEMENT_SET_META : STATEMENT_DELETE_META, values,
+			 bytes ? 2 : 1, err);
 }
 
 /* ---- meta and originals ---- */
@@ -262,13 +253,13 @@ static int take_meta(struct store *store, sqlite3_stmt *get, void *bytes, size_t
 int store_get_meta(struct store *store, const char *key, void *bytes, size_t max,
 		   struct sbx_error *err)
 {
-	const struct entry_text name = { key, strlen(key) };
+	const struct bound name = { BOUND_TEXT, key, strlen(key) };
 	int r = 0, step;
 	sqlite3_stmt *get = store_statement(store, STATEMENT_GET_META, &r, err);
 
 	if (!get)
 		return r;
-	step = bind_text(get, 1, &name) == SQLITE_OK ? sqlite3_step(get) : SQLITE_ERROR;
+	step = bind_value(get, 1, &name) == SQLITE_OK ? sqlite3_step(get) : SQLITE_ERROR;
 	if (step == SQLITE_ROW) {
 		r = take_meta(store, get, bytes, max, err);
 	} else if (step == SQLITE_DONE) {
@@ -383,17 +374,17 @@ int store_each_original(struct store *store, uint64_t from, store_visit_original
 int store_each_meta(struct store *store, const char *prefix, store_visit_meta visit, void *userdata,
 		    struct sbx_error *err)
 {
-	const struct entry_text from = { prefix, strlen(prefix) };
+	const struct bound from = { BOUND_TEXT, prefix, strlen(prefix) };
 	int r = 0, step = SQLITE_DONE;
 	sqlite3_stmt *each = store_statement(store, STATEMENT_EACH_META, &r, err);
 
 	if (!each)
 		return r;
-	(void)bind_text(each, 1, &from);
+	(void)bind_value(each, 1, &from);
 	while (r == 0 && (step = sqlite3_step(each)) == SQLITE_ROW) {
 		const char *key = (const char *)sqlite3_column_text(each, 0);
 
-		if (!key || strncmp(key, prefix, from.n_bytes) != 0)
+		if (!key || strncmp(key, prefix, from.n) != 0)
 			break;
 		r = visit(userdata, key, err);
 	}
