@@ -442,15 +442,6 @@ static int copy_body(struct audit_entry *entry, const struct entry_options *opti
 	return entry_read_members(entry, err);
 }
 
-/* Writes the body and splits it into members again. */
-static int write_again(struct audit_entry *entry, const struct entry_options *options,
-		       bool is_suspect, struct sbx_error *err)
-{
-	int r = write_body(entry, options, is_suspect, err);
-
-	return r < 0 ? r : entry_read_stored(entry, entry->body.data, entry->body.len, err);
-}
-
 /* ---- required members ---- */
 
 static int check_event(const struct audit_entry *entry, const struct entry_options *options,
@@ -498,8 +489,12 @@ int entry_read(struct audit_entry *entry, const struct entry_options *options, c
 	r = is_suspect ? check_clean_names(entry, options->redactor, err) : 0;
 	if (r < 0)
 		return r;
-	r = !is_suspect && can_stand(entry, options, line)
-		    ? copy_body(entry, options, line, err)
-		    : write_again(entry, options, is_suspect, err);
+	if (!is_suspect && can_stand(entry, options, line)) {
+		r = copy_body(entry, options, line, err);
+	} else {
+		r = write_body(entry, options, is_suspect, err);
+		if (r == 0)
+			r = entry_read_stored(entry, entry->body.data, entry->body.len, err);
+	}
 	return r < 0 ? r : check_event(entry, options, err);
 }

@@ -362,14 +362,6 @@ static int put_next_in_place(int directory)
 	return sync_directory(directory);
 }
 
-/* rename() over the current key would leave its bytes on the disk: erase it first. */
-static int replace_by_next(int directory)
-{
-	int r = erase_file(directory, KEY_NAME);
-
-	return r < 0 ? r : put_next_in_place(directory);
-}
-
 int key_store_at(int directory, const struct audit_key *key, struct sbx_error *err)
 {
 	if (is_there(directory, KEY_NAME) || is_there(directory, KEY_NEXT_NAME))
@@ -510,7 +502,10 @@ int key_advance(int directory, struct sbx_error *err)
 
 	if (r != 0)
 		return fail_to_load(err, r, KEY_NEXT_NAME);
-	r = replace_by_next(directory);
+	/* rename() over the current key would leave its bytes on the disk: erase it first. */
+	r = erase_file(directory, KEY_NAME);
+	if (r == 0)
+		r = put_next_in_place(directory);
 	if (r < 0)
 		return fail(err, r, "advance", KEY_NAME, "",
 			    "check the file system and its permissions");

@@ -44,13 +44,6 @@ static void add_bytes(struct text *out, const char *before, const void *bytes, s
 	text_add(out, behind);
 }
 
-static void add_deleted(struct text *out, const struct verified_place *deleted)
-{
-	text_addf(out, "deleted %" PRIu64 " ", deleted->size);
-	add_bytes(out, "", deleted->head.bytes, sizeof(deleted->head.bytes), " ");
-	add_bytes(out, "", deleted->root.bytes, sizeof(deleted->root.bytes), "\n");
-}
-
 static int add_sum(struct text *out, size_t begin)
 {
 	_cleanup_hasher_ struct hasher *hasher = NULL;
@@ -94,8 +87,11 @@ int verified_state_add_text(struct text *out, const struct verified_state *state
 	add_bytes(out, "", state->key, sizeof(state->key), "\n");
 	text_addf(out, "size %" PRIu64 "\n", state->frontier.size);
 	add_bytes(out, "head ", state->head.bytes, sizeof(state->head.bytes), "\n");
-	if (state->deleted.size > 0)
-		add_deleted(out, &state->deleted);
+	if (state->deleted.size > 0) {
+		text_addf(out, "deleted %" PRIu64 " ", state->deleted.size);
+		add_bytes(out, "", state->deleted.head.bytes, AUDIT_HASH_SIZE, " ");
+		add_bytes(out, "", state->deleted.root.bytes, AUDIT_HASH_SIZE, "\n");
+	}
 	for (size_t i = 0; i < n_peaks; i++)
 		add_bytes(out, "peak ", peaks[i].bytes, sizeof(peaks[i].bytes), "\n");
 	return add_sum(out, begin);

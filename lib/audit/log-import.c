@@ -121,11 +121,6 @@ static int move(int from_directory, const char *from, int to_directory, const ch
 											: 0;
 }
 
-static bool is_the_same(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 /* ---- from the staging directory into the inbox ---- */
 
 static bool is_of_owner_alone(const struct stat *st, uid_t owner)
@@ -286,7 +281,8 @@ int audit_gather(const struct gather_options *options, uint64_t *ret_n_files, st
 		return -EPERM;
 	}
 	finish_all(&gather);
-	if (!is_the_same(&gather.staging, &gather.inbox))
+	if (gather.staging.st_dev != gather.inbox.st_dev ||
+	    gather.staging.st_ino != gather.inbox.st_ino)
 		take_spool(&gather, options->staging, "sbx/spool", geteuid());
 	take_services(&gather);
 	*ret_n_files = gather.n_files;

@@ -99,12 +99,6 @@ void log_segment_name(uint64_t first, char ret[SEGMENT_NAME_SIZE])
 	(void)snprintf(ret, SEGMENT_NAME_SIZE, "%020" PRIu64 ".db", first);
 }
 
-static bool is_segment(const char *name)
-{
-	return strspn(name, "0123456789") == SEGMENT_DIGITS &&
-	       strcmp(name + SEGMENT_DIGITS, ".db") == 0;
-}
-
 int log_find_segment(int directory, char ret[SEGMENT_NAME_SIZE])
 {
 	_cleanup_closedir_ DIR *dir = fd_open_dir(directory);
@@ -114,7 +108,9 @@ int log_find_segment(int directory, char ret[SEGMENT_NAME_SIZE])
 	if (!dir)
 		return -EIO;
 	while ((entry = readdir(dir)))
-		if (is_segment(entry->d_name) && (!is_found || strcmp(entry->d_name, ret) > 0)) {
+		if (strspn(entry->d_name, "0123456789") == SEGMENT_DIGITS &&
+		    strcmp(entry->d_name + SEGMENT_DIGITS, ".db") == 0 &&
+		    (!is_found || strcmp(entry->d_name, ret) > 0)) {
 			memcpy(ret, entry->d_name, SEGMENT_NAME_SIZE);
 			is_found = true;
 		}
@@ -251,15 +247,6 @@ static int first_key(int directory, const struct audit_log_options *options, str
 	return 0;
 }
 
-static int fail_exists(const char *directory, struct sbx_error *err)
-{
-	(void)sbx_error_what(err, -EEXIST, "cannot create the log '%s'", directory);
-	sbx_error_why(err, "it exists already");
-	sbx_error_fix(err,
-		      "see its key with 'sbx-audit key', or name another directory with --log");
-	return -EEXIST;
-}
-
 int audit_log_create(const struct audit_log_options *options, struct sbx_error *err)
 {
 	_cleanup_audit_key_ struct audit_key key = AUDIT_KEY_INIT;
@@ -281,7 +268,10 @@ int audit_log_create(const struct audit_log_options *options, struct sbx_error *
 	if (r < 0)
 		return r;
 	if (r > 0)
-		return fail_exists(options->directory, err);
+		return error_fill(err, -EEXIST, "it exists already",
+				  "see its key with 'sbx-audit key', or name another directory "
+				  "with --log",
+				  "cannot create the log '%s'", options->directory);
 	r = first_key(directory, options, &key, err);
 	if (r < 0)
 		return r;

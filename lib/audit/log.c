@@ -251,14 +251,6 @@ static int add_originals(struct audit_log *log, uint64_t seq, struct sbx_error *
 	return 0;
 }
 
-static int hash_row(struct audit_log *log, struct store_row *row)
-{
-	int r = chain_next(log->hasher, row->seq, &log->now.head, row->body, row->n_body,
-			   &row->hash);
-
-	return r < 0 ? r : merkle_add(log->hasher, &log->now.frontier, &row->hash);
-}
-
 static int store_entry(struct audit_log *log, struct sbx_error *err)
 {
 	const struct audit_entry *entry = &log->entry;
@@ -267,8 +259,10 @@ static int store_entry(struct audit_log *log, struct sbx_error *err)
 		.body = entry->body.data,
 		.n_body = (uint32_t)entry->body.len,
 	};
-	int r = hash_row(log, &row);
+	int r = chain_next(log->hasher, row.seq, &log->now.head, row.body, row.n_body, &row.hash);
 
+	if (r == 0)
+		r = merkle_add(log->hasher, &log->now.frontier, &row.hash);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot hash the record");
 	r = store_add(log->store, &row, err);
@@ -284,17 +278,13 @@ static int store_entry(struct audit_log *log, struct sbx_error *err)
 		       : log_sign(log, NULL, err);
 }
 
-static bool is_the_lines_fault(int code)
-{
-	return code == -EINVAL || code == -EBADMSG || code == -EMSGSIZE;
-}
-
 static int add_line(struct audit_log *log, const struct entry_options *options, const char *line,
 		    size_t n_bytes, struct sbx_error *err)
 {
 	int r = entry_read(&log->entry, options, line, n_bytes, err);
 
-	if (is_the_lines_fault(r))
+	/* The line's fault. */
+	if (r == -EINVAL || r == -EBADMSG || r == -EMSGSIZE)
 		return AUDIT_REFUSED;
 	if (r < 0)
 		return log_failed(log, r);

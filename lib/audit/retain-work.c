@@ -500,16 +500,6 @@ int retain_read_deleted(struct audit_log *log, struct retain_work *work, struct 
 	return 0;
 }
 
-static int write_deleted(struct audit_log *log, const struct audit_stub *stub,
-			 struct sbx_error *err)
-{
-	uint8_t bytes[DELETED_SIZE];
-
-	log_put_u64(bytes, stub->last + 1);
-	memcpy(bytes + 8, stub->head.bytes, sizeof(stub->head.bytes));
-	return store_set_meta(log->store, META_DELETED, bytes, sizeof(bytes), err);
-}
-
 /* A user's redaction pattern could match in the stub, which then would excuse nothing: check the
  * stored record. */
 static int check_said(struct audit_log *log, const struct audit_stub *stub, struct sbx_error *err)
@@ -529,12 +519,17 @@ static int check_said(struct audit_log *log, const struct audit_stub *stub, stru
 static int add_stub(struct audit_log *log, const struct audit_stub *stub, const char *members,
 		    struct sbx_error *err)
 {
+	uint8_t deleted[DELETED_SIZE];
 	int r = audit_log_say(log, STUB_EVENT, members, err);
 
 	if (r < 0)
 		return r;
 	r = check_said(log, stub, err);
-	return r < 0 ? r : write_deleted(log, stub, err);
+	if (r < 0)
+		return r;
+	log_put_u64(deleted, stub->last + 1);
+	memcpy(deleted + 8, stub->head.bytes, sizeof(stub->head.bytes));
+	return store_set_meta(log->store, META_DELETED, deleted, sizeof(deleted), err);
 }
 
 static int say(struct audit_log *log, const struct audit_stub *stub, struct sbx_error *err)
@@ -554,25 +549,14 @@ static int say(struct audit_log *log, const struct audit_stub *stub, struct sbx_
 
 /* ---- preparing the stub ---- */
 
-static int fail_gap(const struct segment_file *file, struct sbx_error *err)
-{
-	return retain_fail(err, -EBADMSG, "delete", file->name,
-			   "earlier records are missing, and no record says why", FIX_VERIFY);
-}
-
-static int make_root(const struct merkle_frontier *frontier, struct audit_hash *ret)
+static int describe(const struct segment_end *end, enum retain_action action,
+		    struct audit_stub *stub, struct sbx_error *err)
 {
 	_cleanup_hasher_ struct hasher *hasher = NULL;
 	int r = hasher_new(&hasher);
 
-	return r < 0 ? r : merkle_root(hasher, frontier, ret);
-}
-
-static int describe(const struct segment_end *end, enum retain_action action,
-		    struct audit_stub *stub, struct sbx_error *err)
-{
-	int r = make_root(&end->frontier, &stub->root);
-
+	if (r == 0)
+		r = merkle_root(hasher, &end->frontier, &stub->root);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot record that an archive is deleted");
 	stub->last = end->frontier.size - 1;
@@ -605,7 +589,9 @@ int retain_prepare_deletion(struct retain_work *work, struct sbx_error *err)
 		return 0;
 	if (about->first != file->first || about->first != work->deleted.size ||
 	    !audit_hash_equal(&about->previous, &work->deleted.head))
-		return fail_gap(file, err);
+		return retain_fail(err, -EBADMSG, "delete", file->name,
+				   "earlier records are missing, and no record says why",
+				   FIX_VERIFY);
 	stub->first = about->first;
 	stub->previous = about->previous;
 	r = retain_read_end(work, segment, file->name, &end, err);

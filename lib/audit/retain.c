@@ -130,24 +130,19 @@ static int say(struct audit_log *log, uint64_t n_bytes, uint64_t max_bytes, enum
 	return audit_log_say(log, event, members.data, err);
 }
 
-static int save(struct audit_log *log, enum retain_level level, struct sbx_error *err)
-{
-	uint8_t byte = (uint8_t)level;
-	int r = log_begin(log, err);
-
-	return r < 0 ? r : store_set_meta(log->store, META_STORAGE, &byte, sizeof(byte), err);
-}
-
 static int say_levels(struct audit_log *log, uint64_t n_bytes, uint64_t max_bytes,
 		      enum retain_level before, enum retain_level level, struct sbx_error *err)
 {
-	for (unsigned i = before + 1U; i <= (unsigned)level; i++) {
-		int r = say(log, n_bytes, max_bytes, (enum retain_level)i, err);
+	uint8_t byte = (uint8_t)level;
+	int r;
 
+	for (unsigned i = before + 1U; i <= (unsigned)level; i++) {
+		r = say(log, n_bytes, max_bytes, (enum retain_level)i, err);
 		if (r < 0)
 			return r;
 	}
-	return save(log, level, err);
+	r = log_begin(log, err);
+	return r < 0 ? r : store_set_meta(log->store, META_STORAGE, &byte, sizeof(byte), err);
 }
 
 /* Adds a record once when the directory's size exceeds a level. When it shrinks below, the level is
@@ -196,11 +191,6 @@ struct held {
 	uint64_t *firsts;
 	size_t n;
 };
-
-static void held_free(struct held *held)
-{
-	free(held->firsts);
-}
 
 static int hold(struct held *held, uint64_t first)
 {
@@ -255,7 +245,7 @@ int retention_begin(struct audit_log *log, const struct retain_options *options,
 struct retention *retention_free(struct retention *retention)
 {
 	if (retention)
-		held_free(&retention->held);
+		free(retention->held.firsts);
 	free(retention);
 	return NULL;
 }

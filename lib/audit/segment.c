@@ -170,11 +170,6 @@ static bool take_about(struct json_scanner *scanner, uint64_t *ret_format,
 	return next_value(scanner, JSON_ARRAY_BEGIN, &item) && take_frontier(scanner, about);
 }
 
-static bool is_log_id(const char *id)
-{
-	return strspn(id, "0123456789abcdef") == AUDIT_LOG_ID_SIZE - 1;
-}
-
 int segment_parse_about(const char *bytes, size_t n_bytes, struct segment_about *ret)
 {
 	_cleanup_text_ struct text again = TEXT_INIT;
@@ -189,7 +184,8 @@ int segment_parse_about(const char *bytes, size_t n_bytes, struct segment_about 
 	if (text_status(&again) < 0)
 		return -ENOMEM;
 	if (again.len != n_bytes || memcmp(again.data, bytes, n_bytes) != 0 ||
-	    !is_log_id(about.log_id) || about.size <= about.first || about.size > MERKLE_SIZE_MAX)
+	    strspn(about.log_id, "0123456789abcdef") != AUDIT_LOG_ID_SIZE - 1 ||
+	    about.size <= about.first || about.size > MERKLE_SIZE_MAX)
 		return -EBADMSG;
 	*ret = about;
 	return 0;

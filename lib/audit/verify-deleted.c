@@ -68,7 +68,7 @@ static void pass_heads(struct verification *v, uint64_t size)
 		seen->is_since_due = false;
 }
 
-int verify_gap(struct verification *v)
+int verify_gap(struct verification *v, struct sbx_error *err)
 {
 	const struct segment_about *about = &v->part->about;
 	int r = begin_trail(v);
@@ -93,25 +93,18 @@ int verify_gap(struct verification *v)
 
 /* ---- stubs ---- */
 
-static int place_now(struct verification *v, struct verified_place *ret)
-{
-	ret->size = v->now.frontier.size;
-	ret->head = v->now.head;
-	ret->root = (struct audit_hash){ { 0 } };
-	return ret->size > 0 ? merkle_root(v->hasher, &v->now.frontier, &ret->root) : 0;
-}
-
 int verify_note_joint(struct verification *v)
 {
 	void *grown = reallocarray(v->seen.joints, v->seen.n_joints + 1, sizeof(*v->seen.joints));
-	int r;
+	struct verified_place now = { .size = v->now.frontier.size, .head = v->now.head };
+	int r = now.size > 0 ? merkle_root(v->hasher, &v->now.frontier, &now.root) : 0;
 
 	if (!grown)
 		return -ENOMEM;
 	v->seen.joints = grown;
-	r = place_now(v, &v->seen.joints[v->seen.n_joints]);
 	if (r < 0)
 		return r;
+	v->seen.joints[v->seen.n_joints] = now;
 	v->seen.n_joints++;
 	v->seen.joint_epoch = v->keys.trail.epoch;
 	return 0;

@@ -248,7 +248,7 @@ int verify_epoch_before_state(struct verification *v, struct sbx_error *err);
 /* ---- verify-deleted.c: missing records ---- */
 
 /* Continues with the head and tree that the segment states. */
-int verify_gap(struct verification *v);
+int verify_gap(struct verification *v, struct sbx_error *err);
 /* Remembers where the segment begins. */
 int verify_note_joint(struct verification *v);
 /* Takes a stub of deleted records. */

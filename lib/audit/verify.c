@@ -100,11 +100,6 @@ static int refuse_earlier(struct verification *v, struct sbx_error *err)
 	return verify_refuse_segment(v, "it begins with another record");
 }
 
-static int pass_gap(struct verification *v, struct sbx_error *err)
-{
-	return verify_gap(v);
-}
-
 /* The record that was last in the earlier state must be unchanged. */
 static int see_last(void *userdata, const struct store_row *row, struct sbx_error *err)
 {
@@ -148,7 +143,7 @@ typedef int (*event_handler)(struct verification *v, struct sbx_error *err);
 
 static const event_handler handlers[N_EVENTS][N_VERIFY_STATES] = {
 	[SEGMENT_NEXT] = { [WANTS_STATE] = join_segment, [WANTS_SEGMENT] = join_segment },
-	[SEGMENT_LATER] = { [WANTS_STATE] = pass_gap, [WANTS_SEGMENT] = pass_gap },
+	[SEGMENT_LATER] = { [WANTS_STATE] = verify_gap, [WANTS_SEGMENT] = verify_gap },
 	[SEGMENT_EARLIER] = { [WANTS_STATE] = resume, [WANTS_SEGMENT] = refuse_earlier },
 	[NOTE_HERE] = { [WANTS_COPY] = verify_note_copy,
 			[WANTS_CONFIRM] = verify_note_confirm,

@@ -214,15 +214,6 @@ int config_save(const char *path, enum config_origin origin, const char *name, c
 	return directory < 0 ? directory : save_in(directory, file, name, value, err);
 }
 
-static int refuse_existing(const char *path, struct sbx_error *err)
-{
-	int r = sbx_error_what(err, -EEXIST, "cannot create '%s'", path);
-
-	sbx_error_why(err, "it exists already");
-	sbx_error_fix(err, "change it with 'sbx-config set KEY VALUE'");
-	return r;
-}
-
 int config_create(const char *path, enum config_origin origin, struct sbx_error *err)
 {
 	_cleanup_close_ int directory = prepare_directory(path, path, origin, err);
@@ -239,7 +230,9 @@ int config_create(const char *path, enum config_origin origin, struct sbx_error 
 	fd = path_open_beneath(directory, path_last(path), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 			       FILE_MODE);
 	if (fd == -EEXIST)
-		return refuse_existing(path, err);
+		return error_fill(err, fd, "it exists already",
+				  "change it with 'sbx-config set KEY VALUE'", "cannot create '%s'",
+				  path);
 	if (fd < 0)
 		return sbx_error_what(err, fd, "cannot create '%s'", path);
 	r = fd_write_all(fd, content.data, content.len);

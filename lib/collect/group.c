@@ -88,12 +88,6 @@ static struct waiting *queue_take(struct queue *queue)
 	return waiting;
 }
 
-static void queue_not_added(struct queue *queue)
-{
-	for (struct waiting *waiting = queue->first; waiting; waiting = waiting->next)
-		waiting->is_added = false;
-}
-
 /* ---- when ---- */
 
 static void commit_soon(struct collector *collector)
@@ -181,7 +175,8 @@ static int get_stuck(struct collector *collector, const struct sbx_error *why)
 {
 	bool is_new = !collector->group.is_stuck;
 
-	queue_not_added(&collector->group.queue);
+	for (struct waiting *w = collector->group.queue.first; w; w = w->next)
+		w->is_added = false;
 	collector->group.is_stuck = collector->is_status_due = true;
 	(void)snprintf(collector->group.problem, sizeof(collector->group.problem), "%.250s: %.250s",
 		       why->what, why->why[0] != '\0' ? why->why : strerror(-why->code));
