@@ -391,26 +391,6 @@ static bool take_origin(struct value *value, struct audit_checkpoint *ret)
 	return true;
 }
 
-static bool take_size(struct value *value, struct audit_checkpoint *ret)
-{
-	return take_whole_number(value, &ret->size);
-}
-
-static bool take_root(struct value *value, struct audit_checkpoint *ret)
-{
-	return take_bytes(value, ret->root.bytes, sizeof(ret->root.bytes));
-}
-
-static bool take_head(struct value *value, struct audit_checkpoint *ret)
-{
-	return take_bytes(value, ret->head.bytes, sizeof(ret->head.bytes));
-}
-
-static bool take_epoch(struct value *value, struct audit_checkpoint *ret)
-{
-	return take_whole_number(value, &ret->epoch);
-}
-
 static bool take_times(struct value *value, struct audit_checkpoint *ret)
 {
 	if (!take_number(value, &ret->first_usec) || value->n == 0)
@@ -426,16 +406,33 @@ static bool take_next(struct value *value, struct audit_checkpoint *ret)
 	return take_bytes(value, ret->next_key, sizeof(ret->next_key));
 }
 
-static const struct {
+/* A line's value is a number, or bytes, which are stored at @offset; or @take stores it. */
+static const struct line {
 	const char *prefix;
+	size_t offset;
+	size_t n_bytes; /* 0: a number */
 	bool (*take)(struct value *value, struct audit_checkpoint *ret);
 } lines[] = {
-	{ "", take_origin },	{ "", take_size },	  { "", take_root },
-	{ "head ", take_head }, { "epoch ", take_epoch }, { "time ", take_times },
-	{ "next ", take_next },
+	{ .prefix = "", .take = take_origin },
+	{ "", offsetof(struct audit_checkpoint, size), 0, NULL },
+	{ "", offsetof(struct audit_checkpoint, root), AUDIT_HASH_SIZE, NULL },
+	{ "head ", offsetof(struct audit_checkpoint, head), AUDIT_HASH_SIZE, NULL },
+	{ "epoch ", offsetof(struct audit_checkpoint, epoch), 0, NULL },
+	{ .prefix = "time ", .take = take_times },
+	{ .prefix = "next ", .take = take_next },
 };
 
 #define N_LINES_LEAST (N_ELEMENTS(lines) - 1)
+
+static bool take_value(const struct line *line, struct value *value, struct audit_checkpoint *ret)
+{
+	void *at = (char *)ret + line->offset;
+
+	if (line->take)
+		return line->take(value, ret);
+	return line->n_bytes > 0 ? take_bytes(value, at, line->n_bytes)
+				 : take_whole_number(value, at);
+}
 
 /* The number of lines taken; 0 if any of them is malformed. */
 static size_t take_lines(const char *bytes, size_t n_bytes, struct audit_checkpoint *ret)
@@ -453,7 +450,7 @@ static size_t take_lines(const char *bytes, size_t n_bytes, struct audit_checkpo
 
 		struct value value = { at + n_prefix, (size_t)(newline - at) - n_prefix };
 
-		if (!lines[i].take(&value, ret))
+		if (!take_value(&lines[i], &value, ret))
 			return 0;
 		at = newline + 1;
 	}

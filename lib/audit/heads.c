@@ -300,7 +300,6 @@ static void tell_journal(struct heads *heads, uint64_t now_usec, bool may_wait)
 	if (r < 0)
 		return;
 	heads->state.n_sent++;
-	heads->state.sent_size = heads->size;
 	heads->journal.problem[0] = '\0';
 }
 

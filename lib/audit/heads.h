@@ -58,9 +58,9 @@ int heads_fd(const struct heads *heads);
 void heads_finish(struct heads *heads);
 
 struct heads_state {
-	uint64_t n_sent, n_witnessed;	    /* to the journal; the command exited with 0 */
-	uint64_t sent_size, witnessed_size; /* log size in the last such head */
-	uint64_t n_failed;		    /* failures of both */
-	const char *problem;		    /* the present failure; "" if there is none */
+	uint64_t n_sent, n_witnessed; /* to the journal; the command exited with 0 */
+	uint64_t witnessed_size;      /* log size in the last such head of the command */
+	uint64_t n_failed;	      /* failures of both */
+	const char *problem;	      /* the present failure; "" if there is none */
 };
 void heads_get_state(const struct heads *heads, struct heads_state *ret);

@@ -436,13 +436,6 @@ static int get_field(const struct journal_reading *reading, const char *name, co
 	return 1;
 }
 
-static bool parse_number(const char *bytes, size_t n, uint64_t max, uint64_t *ret)
-{
-	bool begins_with_zero = n > 1 && bytes[0] == '0';
-
-	return !begins_with_zero && note_take_number(&bytes, &n, ret) && n == 0 && *ret <= max;
-}
-
 /* 1 with the number, 0 if the field is missing or malformed. */
 static int get_number(const struct journal_reading *reading, const char *name, uint64_t max,
 		      uint64_t *ret)
@@ -451,7 +444,11 @@ static int get_number(const struct journal_reading *reading, const char *name, u
 	size_t n;
 	int r = get_field(reading, name, &bytes, &n);
 
-	return r > 0 ? parse_number(bytes, n, max, ret) : r;
+	if (r <= 0)
+		return r;
+	if (n > 1 && bytes[0] == '0')
+		return 0;
+	return note_take_number(&bytes, &n, ret) && n == 0 && *ret <= max;
 }
 
 static int get_root(const struct journal_reading *reading, struct audit_hash *ret)
@@ -467,22 +464,19 @@ static int get_root(const struct journal_reading *reading, struct audit_hash *re
 
 /* ---- heads ---- */
 
-/* Drops every other head. A head that remains also covers the records of the dropped one before
- * it. */
-static void thin_out(struct witness *witness)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < witness->n_heads; i += 2)
-		witness->heads[n++] = witness->heads[i];
-	witness->n_heads = n;
-}
-
+/* If there are too many, drops every other head: one that remains also covers the records of the
+ * dropped one before it. */
 static int add_entry_head(struct journal_reading *reading, const struct witness_head *head)
 {
-	if (reading->witness.n_heads == HEADS_KEPT_MAX)
-		thin_out(&reading->witness);
-	return append_head(&reading->witness, &reading->n_max, head);
+	struct witness *witness = &reading->witness;
+	size_t n = 0;
+
+	if (witness->n_heads == HEADS_KEPT_MAX) {
+		for (size_t i = 0; i < witness->n_heads; i += 2)
+			witness->heads[n++] = witness->heads[i];
+		witness->n_heads = n;
+	}
+	return append_head(witness, &reading->n_max, head);
 }
 
 /* Only journald writes fields that begin with an underscore. */
