@@ -21,6 +21,7 @@
 #include "base/path.h"
 #include "base/text.h"
 
+#define SYSTEM_STATE "/var/lib"
 #define ACCOUNTS "/etc/passwd"
 #define FALLBACK_NAME "/state"
 #define WRITABLE_BY_OTHERS 022
@@ -86,17 +87,20 @@ static void add_fallback(struct text *out, char *const *environment, uid_t uid)
 
 int state_find_by(struct text *out, char *const *environment, uid_t uid, const char *accounts)
 {
+	const char *state = environment_find_directory(environment, "XDG_STATE_HOME");
 	const char *home = environment_find_directory(environment, "HOME");
 	enum state_place place = STATE_OF_ENVIRONMENT;
 	int r;
 
-	if (uid == 0 || environment_find_directory(environment, "XDG_STATE_HOME") ||
-	    (home && is_usable(home))) {
-		r = environment_add_state_directory(out, environment, uid);
-		return r < 0 ? r : STATE_OF_ENVIRONMENT;
-	}
-	place = STATE_OF_ACCOUNT;
-	if (!add_of_account(out, accounts, uid)) {
+	if (uid == 0) {
+		text_add(out, SYSTEM_STATE);
+	} else if (state) {
+		text_add(out, state);
+	} else if (home && is_usable(home)) {
+		text_addf(out, "%s" STATE_BELOW_HOME, home);
+	} else if (add_of_account(out, accounts, uid)) {
+		place = STATE_OF_ACCOUNT;
+	} else {
 		place = STATE_FALLBACK;
 		add_fallback(out, environment, uid);
 	}

@@ -7,42 +7,17 @@
 
 #include "proxy/judge.h"
 
-#include <string.h>
+#include <arpa/inet.h>
 
 #include "base/json.h"
 #include "base/text.h"
 #include "proxy/policy.h"
 #include "proxy/resolver.h"
 
-static struct hostname host_of(const struct resolver_address *address)
-{
-	struct hostname host = { .kind = address->is_ipv6 ? HOSTNAME_IPV6 : HOSTNAME_IPV4 };
-
-	memcpy(host.bytes, address->bytes, address->is_ipv6 ? 16 : 4);
-	return host;
-}
-
-static void print_ipv4(const uint8_t bytes[4], char ret[HOSTNAME_TEXT_SIZE])
-{
-	_cleanup_text_ struct text text = TEXT_INIT;
-
-	text_addf(&text, "%u.%u.%u.%u", bytes[0], bytes[1], bytes[2], bytes[3]);
-	ret[0] = '\0';
-	if (text_status(&text) == 0)
-		memcpy(ret, text.data, text.len + 1);
-}
-
 void judge_print_address(const struct resolver_address *address, char ret[HOSTNAME_TEXT_SIZE])
 {
-	struct hostname host;
-
-	/* hostname_print() takes the text of an IPv4 address from its name. */
-	if (!address->is_ipv6) {
-		print_ipv4(address->bytes, ret);
-		return;
-	}
-	host = host_of(address);
-	(void)hostname_print(&host, ret);
+	(void)inet_ntop(address->is_ipv6 ? AF_INET6 : AF_INET, address->bytes, ret,
+			HOSTNAME_TEXT_SIZE);
 }
 
 static bool is_allowed(const struct policy_decision *decision)
