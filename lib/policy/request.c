@@ -12,12 +12,12 @@
 #include "policy/request.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "base/suggest.h"
 #include "base/units.h"
@@ -63,53 +63,35 @@ struct request_draft {
 /* Longer than every name and padded with NULs, so that names are compared by one memcmp(). */
 #define NAME_SIZE 16
 
-#define NAME(name)                                                                                 \
+#define NAME(name) name, "\"" name "\":", sizeof("\"" name "\":") - 1
+#define TEXT(name, member)                                                                         \
 	{                                                                                          \
-		name, "\"" name "\":", sizeof("\"" name "\":") - 1                                 \
+		NAME(name), offsetof(struct request_buffer, member)                                \
 	}
 
-static const struct member_name {
+static const struct {
 	char name[NAME_SIZE];
 	char written[NAME_SIZE];
 	size_t n_written;
-} member_names[] = {
-	[MEMBER_OP] = NAME("op"),
-	[MEMBER_PATH] = NAME("path"),
-	[MEMBER_PROJECT] = NAME("project"),
-	[MEMBER_HOST] = NAME("host"),
-	[MEMBER_ADDRESS] = NAME("address"),
-	[MEMBER_PROTO] = NAME("proto"),
-	[MEMBER_CALLER] = NAME("caller"),
-	[MEMBER_STATE] = NAME("state"),
-	[MEMBER_MODE] = NAME("mode"),
-	[MEMBER_SANDBOX] = NAME("sandbox"),
-	[MEMBER_SANDBOX_ID] = NAME("sandbox_id"),
-	[MEMBER_SHA256] = NAME("sha256"),
-	[MEMBER_TOKEN] = NAME("token"),
-	[MEMBER_ID] = NAME("id"),
-	[MEMBER_PORT] = NAME("port"),
-	[MEMBER_SIZE] = NAME("size"),
-	[MEMBER_TAGS] = NAME("tags"),
-};
-
-_Static_assert(N_ELEMENTS(member_names) == N_MEMBERS, "every member has a name");
-
-/* Offset of the pointer to each member's text. */
-static const size_t member_offsets[] = {
-	[MEMBER_OP] = offsetof(struct request_buffer, request.operation),
-	[MEMBER_PATH] = offsetof(struct request_buffer, request.path),
-	[MEMBER_PROJECT] = offsetof(struct request_buffer, request.project_root),
-	[MEMBER_HOST] = offsetof(struct request_buffer, request.host),
-	[MEMBER_ADDRESS] = offsetof(struct request_buffer, request.address),
-	[MEMBER_PROTO] = offsetof(struct request_buffer, request.proto),
-	[MEMBER_CALLER] = offsetof(struct request_buffer, request.caller),
-	[MEMBER_STATE] = offsetof(struct request_buffer, request.state),
-	[MEMBER_MODE] = offsetof(struct request_buffer, request.mode),
-	[MEMBER_SANDBOX] = offsetof(struct request_buffer, request.sandbox),
-	[MEMBER_SANDBOX_ID] = offsetof(struct request_buffer, sandbox_id),
-	[MEMBER_SHA256] = offsetof(struct request_buffer, request.sha256),
-	[MEMBER_TOKEN] = offsetof(struct request_buffer, token),
-	[MEMBER_ID] = offsetof(struct request_buffer, id),
+	size_t offset; /* of the pointer to its text */
+} members[N_MEMBERS] = {
+	[MEMBER_OP] = TEXT("op", request.operation),
+	[MEMBER_PATH] = TEXT("path", request.path),
+	[MEMBER_PROJECT] = TEXT("project", request.project_root),
+	[MEMBER_HOST] = TEXT("host", request.host),
+	[MEMBER_ADDRESS] = TEXT("address", request.address),
+	[MEMBER_PROTO] = TEXT("proto", request.proto),
+	[MEMBER_CALLER] = TEXT("caller", request.caller),
+	[MEMBER_STATE] = TEXT("state", request.state),
+	[MEMBER_MODE] = TEXT("mode", request.mode),
+	[MEMBER_SANDBOX] = TEXT("sandbox", request.sandbox),
+	[MEMBER_SANDBOX_ID] = TEXT("sandbox_id", sandbox_id),
+	[MEMBER_SHA256] = TEXT("sha256", request.sha256),
+	[MEMBER_TOKEN] = TEXT("token", token),
+	[MEMBER_ID] = TEXT("id", id),
+	[MEMBER_PORT] = { NAME("port") },
+	[MEMBER_SIZE] = { NAME("size") },
+	[MEMBER_TAGS] = { NAME("tags") },
 };
 
 void request_deinit(struct request_buffer *buffer)
@@ -118,20 +100,9 @@ void request_deinit(struct request_buffer *buffer)
 	*buffer = (struct request_buffer){ .texts = TEXT_INIT };
 }
 
-/* Fills @err with "cannot read the request: ..."; returns -EINVAL. */
-__attribute__((__format__(__printf__, 2, 3))) static int refuse(struct sbx_error *err,
-								const char *format, ...)
-{
-	char problem[SBX_ERROR_TEXT_SIZE];
-	va_list args;
-
-	va_start(args, format);
-	(void)vsnprintf(problem, sizeof(problem), format, args);
-	va_end(args);
-	(void)sbx_error_what(err, -EINVAL, "cannot read the request: %s", problem);
-	sbx_error_why(err, "a request is answered only if all of it is understood");
-	return -EINVAL;
-}
+/* Fills @err; the format follows @fix. */
+#define refuse(err, why, fix, ...)                                                                 \
+	error_fill(err, -EINVAL, why, fix, "cannot read the request: " __VA_ARGS__)
 
 /* Empties @buffer but keeps its memory; tags after n_tags are never read. */
 static void draft_begin(struct request_draft *draft, struct request_buffer *buffer)
@@ -169,15 +140,12 @@ static int draft_finish(struct request_draft *draft, struct request_buffer *buff
 
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot read the request");
-	if (!draft->seen[MEMBER_OP]) {
-		r = refuse(err, "it has no 'op'");
-		sbx_error_why(err, "every request must name its operation");
-		sbx_error_fix(err, "add the operation, as in \"op\":\"fs.read\"");
-		return r;
-	}
+	if (!draft->seen[MEMBER_OP])
+		return refuse(err, "every request must name its operation",
+			      "add the operation, as in \"op\":\"fs.read\"", "it has no 'op'");
 	for (size_t i = 0; i < N_ELEMENTS(draft->texts_at); i++)
 		if (draft->texts_at[i] != DRAFT_ABSENT)
-			*(const char **)((char *)buffer + member_offsets[i]) =
+			*(const char **)((char *)buffer + members[i].offset) =
 				base + draft->texts_at[i];
 	for (size_t i = 0; i < draft->n_tags; i++)
 		buffer->tags[i] = base + draft->tags_at[i];
@@ -192,19 +160,28 @@ static int draft_finish(struct request_draft *draft, struct request_buffer *buff
 
 static int not_json(const struct json_scanner *scanner, struct sbx_error *err)
 {
-	int r = refuse(err, "it is not one JSON object");
+	int r = refuse(err, NULL,
+		       "write one object a line: {\"op\":\"fs.read\",\"path\":\"/srv/a\"}",
+		       "it is not one JSON object");
 
 	sbx_error_why(err, "byte %zu: %s", scanner->at + 1,
 		      scanner->problem ? scanner->problem : "something follows the object");
-	sbx_error_fix(err, "write one object a line: {\"op\":\"fs.read\",\"path\":\"/srv/a\"}");
+	return r;
+}
+
+static int too_long(size_t n_bytes, const char *fix, struct sbx_error *err)
+{
+	int r = refuse(err, NULL, fix, "it is %zu bytes long", n_bytes);
+
+	sbx_error_why(err, "a request has at most %d bytes", REQUEST_BYTES_MAX);
 	return r;
 }
 
 static int wrong_type(const char *name, const char *wanted, struct sbx_error *err)
 {
-	int r = refuse(err, "'%s' must be %s", name, wanted);
+	int r = refuse(err, "a value of another type has no meaning here", NULL, "'%s' must be %s",
+		       name, wanted);
 
-	sbx_error_why(err, "a value of another type has no meaning here");
 	sbx_error_fix(err, "write %s, or leave '%s' out", wanted, name);
 	return r;
 }
@@ -275,7 +252,7 @@ static int add_tags(struct request_draft *draft, struct json_scanner *scanner,
 static int add_member(struct request_draft *draft, struct json_scanner *scanner, size_t member,
 		      struct sbx_error *err)
 {
-	const char *name = member_names[member].name;
+	const char *name = members[member].name;
 	struct json_item value;
 
 	if (json_next(scanner, &value) < 0)
@@ -298,7 +275,7 @@ static int add_member(struct request_draft *draft, struct json_scanner *scanner,
 
 static const char *name_at(const void *list, size_t i)
 {
-	return i < N_MEMBERS ? member_names[i].name : NULL;
+	return i < N_MEMBERS ? members[i].name : NULL;
 }
 
 static int unknown_member(const struct json_item *name, struct sbx_error *err)
@@ -309,8 +286,8 @@ static int unknown_member(const struct json_item *name, struct sbx_error *err)
 
 	(void)snprintf(typed, sizeof(typed), "%.*s", (int)name->n_bytes, name->bytes);
 	meant = suggest(typed, (struct suggest_words){ .word = name_at });
-	r = refuse(err, "unknown member '%s'", typed);
-	sbx_error_why(err, "an unknown member could change what the request means");
+	r = refuse(err, "an unknown member could change what the request means", NULL,
+		   "unknown member '%s'", typed);
 	if (meant)
 		sbx_error_fix(err, "did you mean '%s'?", meant);
 	else
@@ -325,13 +302,13 @@ static size_t find_name(const struct json_item *name)
 	char padded[NAME_SIZE] = { 0 };
 	size_t member = 0;
 
-	while (name->escaped && member < N_MEMBERS && !json_equals(name, member_names[member].name))
+	while (name->escaped && member < N_MEMBERS && !json_equals(name, members[member].name))
 		member++;
 	if (name->escaped)
 		return member;
 	if (name->n_bytes < NAME_SIZE)
 		memcpy(padded, name->bytes, name->n_bytes);
-	while (member < N_MEMBERS && memcmp(member_names[member].name, padded, NAME_SIZE) != 0)
+	while (member < N_MEMBERS && memcmp(members[member].name, padded, NAME_SIZE) != 0)
 		member++;
 	return member;
 }
@@ -340,16 +317,12 @@ static int find_member(const struct request_draft *draft, const struct json_item
 		       struct sbx_error *err)
 {
 	size_t member = find_name(name);
-	int r;
 
 	if (member == N_MEMBERS)
 		return unknown_member(name, err);
-	if (draft->seen[member]) {
-		r = refuse(err, "'%s' is given twice", member_names[member].name);
-		sbx_error_why(err, "two readers could use different values");
-		sbx_error_fix(err, "write it once");
-		return r;
-	}
+	if (draft->seen[member])
+		return refuse(err, "two readers could use different values", "write it once",
+			      "'%s' is given twice", members[member].name);
 	*ret = member;
 	return 0;
 }
@@ -386,12 +359,8 @@ int request_parse(const void *bytes, size_t n_bytes, struct request_buffer *ret,
 	int r;
 
 	draft_begin(&draft, ret);
-	if (n_bytes > REQUEST_BYTES_MAX) {
-		r = refuse(err, "it is %zu bytes long", n_bytes);
-		sbx_error_why(err, "a request has at most %d bytes", REQUEST_BYTES_MAX);
-		sbx_error_fix(err, "send one request a line");
-		return r;
-	}
+	if (n_bytes > REQUEST_BYTES_MAX)
+		return too_long(n_bytes, "send one request a line", err);
 	json_scan(&scanner, bytes, n_bytes);
 	r = read_members(&draft, &scanner, err);
 	return r < 0 ? r : draft_finish(&draft, ret, err);
@@ -399,7 +368,7 @@ int request_parse(const void *bytes, size_t n_bytes, struct request_buffer *ret,
 
 static void add_name(struct json_writer *json, enum request_member member)
 {
-	json_add_raw_name(json, member_names[member].written, member_names[member].n_written);
+	json_add_raw_name(json, members[member].written, members[member].n_written);
 }
 
 static void add_text_member(struct json_writer *json, enum request_member member, const char *value)
@@ -490,11 +459,9 @@ static void add_word(struct request_draft *draft, enum request_member member, co
 
 static int wrong_port(const char *word, struct sbx_error *err)
 {
-	int r = refuse(err, "'%s' has no valid port after its colon", word);
-
-	sbx_error_why(err, "a port is a number from 0 to 65535");
-	sbx_error_fix(err, "write HOST:PORT, or [ADDRESS]:PORT for IPv6");
-	return r;
+	return refuse(err, "a port is a number from 0 to 65535",
+		      "write HOST:PORT, or [ADDRESS]:PORT for IPv6",
+		      "'%s' has no valid port after its colon", word);
 }
 
 /* Parses HOST, HOST:PORT or [ADDRESS]:PORT; several colons without brackets are an IPv6 address. */
@@ -511,13 +478,9 @@ static int add_host(struct request_draft *draft, const char *word, struct sbx_er
 		end = colon ? colon : word + strlen(word);
 	else if (end[1] != '\0' && colon != end + 1)
 		return wrong_port(word, err);
-	if (end == host) {
-		int r = refuse(err, "'%s' names no host", word);
-
-		sbx_error_why(err, "a connection goes to a host");
-		sbx_error_fix(err, "write HOST or HOST:PORT");
-		return r;
-	}
+	if (end == host)
+		return refuse(err, "a connection goes to a host", "write HOST or HOST:PORT",
+			      "'%s' names no host", word);
 	if (colon) {
 		if (units_parse_count(colon + 1, &port, NULL) < 0 || port > UINT16_MAX)
 			return wrong_port(word, err);
@@ -541,14 +504,10 @@ static int add_argument(struct request_draft *draft, const char *operation, cons
 
 static int add_tag(struct request_draft *draft, const char *value, struct sbx_error *err)
 {
-	int r;
-
-	if (draft->n_tags == REQUEST_TAGS_MAX) {
-		r = refuse(err, "it has more than %d tags", REQUEST_TAGS_MAX);
-		sbx_error_why(err, "no caller needs that many");
-		sbx_error_fix(err, "leave out the tags that no rule names");
-		return r;
-	}
+	if (draft->n_tags == REQUEST_TAGS_MAX)
+		return refuse(err, "no caller needs that many",
+			      "leave out the tags that no rule names", "it has more than %d tags",
+			      REQUEST_TAGS_MAX);
 	draft->tags_at[draft->n_tags++] = draft_add_text(draft, value, strlen(value));
 	return 0;
 }
@@ -556,16 +515,11 @@ static int add_tag(struct request_draft *draft, const char *value, struct sbx_er
 static int add_named(struct request_draft *draft, const struct word_name *name, const char *value,
 		     struct sbx_error *err)
 {
-	int r;
-
 	if (name->member == MEMBER_TAGS)
 		return add_tag(draft, value, err);
-	if (draft->seen[name->member]) {
-		r = refuse(err, "'%s' is given twice", name->name);
-		sbx_error_why(err, "only tag= may be given several times");
-		sbx_error_fix(err, "write it once");
-		return r;
-	}
+	if (draft->seen[name->member])
+		return refuse(err, "only tag= may be given several times", "write it once",
+			      "'%s' is given twice", name->name);
 	if (name->member == MEMBER_SIZE) {
 		draft->seen[MEMBER_SIZE] = true;
 		return units_parse_size(value, &draft->size_bytes, err);
@@ -584,13 +538,13 @@ static int unknown_word(const char *word, struct sbx_error *err)
 	size_t len = strcspn(word, "=");
 	char typed[32];
 	const char *meant;
-	int r = refuse(err, "'%s' is not one of its attributes", word);
+	int r = refuse(
+		err,
+		"only caller= tag= state= mode= project= proto= size= sandbox= sha256= address= may follow the argument",
+		NULL, "'%s' is not one of its attributes", word);
 
 	(void)snprintf(typed, sizeof(typed), "%.*s=", (int)(len > 30 ? 30 : len), word);
 	meant = suggest(typed, (struct suggest_words){ .word = word_name_at });
-	sbx_error_why(
-		err,
-		"only caller= tag= state= mode= project= proto= size= sandbox= sha256= address= may follow the argument");
 	if (meant && word[len] == '=')
 		sbx_error_fix(err, "did you mean '%s'?", meant);
 	else
@@ -603,7 +557,6 @@ static int unknown_word(const char *word, struct sbx_error *err)
 static int check_bytes(char *const words[], size_t n_words, struct sbx_error *err)
 {
 	size_t n_bytes = 0;
-	int r;
 
 	for (size_t i = 0; i < n_words; i++) {
 		size_t len = strlen(words[i]);
@@ -613,18 +566,13 @@ static int check_bytes(char *const words[], size_t n_words, struct sbx_error *er
 			n = utf8_sequence(words[i] + at, len - at);
 			if (n > 0)
 				continue;
-			r = refuse(err, "'%s' is not UTF-8", words[i]);
-			sbx_error_why(err, "it could not be written into a record");
-			sbx_error_fix(err, "give the name in UTF-8");
-			return r;
+			return refuse(err, "it could not be written into a record",
+				      "give the name in UTF-8", "'%s' is not UTF-8", words[i]);
 		}
 	}
-	if (n_bytes <= REQUEST_BYTES_MAX)
-		return 0;
-	r = refuse(err, "it is %zu bytes long", n_bytes);
-	sbx_error_why(err, "a request has at most %d bytes", REQUEST_BYTES_MAX);
-	sbx_error_fix(err, "give fewer or shorter arguments");
-	return r;
+	return n_bytes <= REQUEST_BYTES_MAX
+		       ? 0
+		       : too_long(n_bytes, "give fewer or shorter arguments", err);
 }
 
 static int read_words(struct request_draft *draft, char *const words[], size_t n_words,
