@@ -62,11 +62,9 @@ static int check_target(struct planner *planner, const char *target, struct step
 {
 	if (path_is_normal(target) && strcmp(target, "/") != 0)
 		return 0;
-	(void)sbx_error_what(planner->err, -EINVAL, "%s cannot mount anything at '%.200s'",
-			     origin_text(&origin), target);
-	sbx_error_why(planner->err, "it is '/', or not a normalised path");
-	sbx_error_fix(planner->err, "name a path below '/'");
-	return -EINVAL;
+	return error_fill(planner->err, -EINVAL, "it is '/', or not a normalised path",
+			  "name a path below '/'", "%s cannot mount anything at '%.200s'",
+			  origin_text(&origin), target);
 }
 
 static int mark_output(struct planner *planner)
@@ -76,15 +74,12 @@ static int mark_output(struct planner *planner)
 
 	if (!request->out_directory)
 		return 0;
-	if (is_below(request->out_directory, request->project)) {
-		(void)sbx_error_what(planner->err, -EINVAL,
-				     "cannot collect the changes of '%.200s' in '%.200s'",
-				     request->project, request->out_directory);
-		sbx_error_why(planner->err,
-			      "it is inside the directory whose changes it would collect");
-		sbx_error_fix(planner->err, "name a directory outside of it");
-		return -EINVAL;
-	}
+	if (is_below(request->out_directory, request->project))
+		return error_fill(planner->err, -EINVAL,
+				  "it is inside the directory whose changes it would collect",
+				  "name a directory outside of it",
+				  "cannot collect the changes of '%.200s' in '%.200s'",
+				  request->project, request->out_directory);
 	if (request->project_real && strcmp(request->project_real, request->project) != 0) {
 		(void)sbx_error_what(planner->err, -ELOOP, "cannot collect the changes of '%.200s'",
 				     request->project);
@@ -328,13 +323,11 @@ static int refuse_homes(struct planner *planner, const struct mark *grant, size_
 
 static int refuse_unasked(struct planner *planner, const struct mark *grant, const char *path)
 {
-	(void)sbx_error_what(planner->err, -EAGAIN, "cannot leave '%.300s' out of '%.300s'", path,
-			     outside_of(grant));
-	sbx_error_why(
-		planner->err,
-		"the host was not probed for it: a symbolic link in the granted path has changed");
-	sbx_error_fix(planner->err, "try again, or name the directory without symbolic links");
-	return -EAGAIN;
+	return error_fill(
+		planner->err, -EAGAIN,
+		"the host was not probed for it: a symbolic link in the granted path has changed",
+		"try again, or name the directory without symbolic links",
+		"cannot leave '%.300s' out of '%.300s'", path, outside_of(grant));
 }
 
 /* planner_facts() reports the guarded directories that sbx-spawn creates before the start as

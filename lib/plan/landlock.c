@@ -19,6 +19,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 
 #define ABI_REFER 2
 #define ABI_TRUNCATE 3
@@ -166,14 +167,11 @@ static int refuse_narrower(struct planner *planner, const struct place *place, u
 	struct step_origin origin = { .kind = ORIGIN_BUILT_IN, .text = "a rule" };
 
 	(void)place_find_denial(planner, place, more, &origin);
-	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot enforce what %s denies at '%.300s'",
-			     origin_text(&origin), place->path);
-	sbx_error_why(
-		planner->err,
-		"the directory around it is allowed, and the reduced tier cannot hide parts of a directory");
-	sbx_error_fix(planner->err,
-		      "allow narrower directories, or use a host with user namespaces");
-	return -EOPNOTSUPP;
+	return error_fill(
+		planner->err, -EOPNOTSUPP,
+		"the directory around it is allowed, and the reduced tier cannot hide parts of a directory",
+		"allow narrower directories, or use a host with user namespaces",
+		"cannot enforce what %s denies at '%.300s'", origin_text(&origin), place->path);
 }
 
 static int refuse_content(struct planner *planner, const struct mark *mark)

@@ -18,6 +18,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "policy/enforcement.h"
 
 /* ---- network modes: none, loopback, host, or a proxy's listeners inside ---- */
@@ -171,11 +172,10 @@ static int refuse_mode(struct planner *planner)
 
 	if (r < 0)
 		return r;
-	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "there is no network mode '%s' yet",
-			     net_mode_name(planner->chosen.net_mode));
-	sbx_error_why(planner->err, "this release has none, loopback, proxy and host");
-	sbx_error_fix(planner->err, "use the mode none");
-	return -EOPNOTSUPP;
+	return error_fill(planner->err, -EOPNOTSUPP,
+			  "this release has none, loopback, proxy and host", "use the mode none",
+			  "there is no network mode '%s' yet",
+			  net_mode_name(planner->chosen.net_mode));
 }
 
 /* Notes allow rules that have no effect in this mode. */

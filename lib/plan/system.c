@@ -26,6 +26,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "policy/credentials.h"
 #include "policy/view.h"
@@ -148,11 +149,10 @@ static int mark_name(struct planner *planner, const char *name, struct step_orig
 	for (size_t i = 0; i < N_ELEMENTS(devices); i++)
 		if (strcmp(devices[i].name, name) == 0)
 			return mark_device(planner, &devices[i], origin);
-	(void)sbx_error_what(planner->err, -EINVAL, "there is no device named '%.100s'", name);
-	sbx_error_why(planner->err, "the names are null, zero, full, random, urandom, tty, pts, "
-				    "shm, dri, nvidia, kvm, fuse, tun, snd, video");
-	sbx_error_fix(planner->err, "write one of them");
-	return -EINVAL;
+	return error_fill(planner->err, -EINVAL,
+			  "the names are null, zero, full, random, urandom, tty, pts, "
+			  "shm, dri, nvidia, kvm, fuse, tun, snd, video",
+			  "write one of them", "there is no device named '%.100s'", name);
 }
 
 static int mark_listed(struct planner *planner)

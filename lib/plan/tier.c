@@ -19,6 +19,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "plan/layers.h"
 #include "policy/network.h"
 
@@ -132,10 +133,8 @@ static int choose_net_mode(struct planner *planner)
 		planner->chosen.net_mode = choice.mode;
 		return 0;
 	}
-	(void)sbx_error_what(planner->err, -EINVAL, "there is no network mode '%s'", name);
-	sbx_error_why(planner->err, "the modes are none, loopback, proxy, host");
-	sbx_error_fix(planner->err, "name one of them");
-	return -EINVAL;
+	return error_fill(planner->err, -EINVAL, "the modes are none, loopback, proxy, host",
+			  "name one of them", "there is no network mode '%s'", name);
 }
 
 int choose_template(struct planner *planner)

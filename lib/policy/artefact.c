@@ -18,6 +18,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "policy/artefact-internal.h"
 #include "policy/model.h"
 
@@ -508,8 +509,6 @@ int artefact_open(const void *block, size_t n_bytes, struct artefact *ret, struc
 		*ret = artefact;
 		return 0;
 	}
-	(void)sbx_error_what(err, -EBADMSG, "this is not a valid compiled policy");
-	sbx_error_why(err, "%s", problem);
-	sbx_error_fix(err, "compile the policy again: sbx-policy compile");
-	return -EBADMSG;
+	return error_fill(err, -EBADMSG, problem, "compile the policy again: sbx-policy compile",
+			  "this is not a valid compiled policy");
 }

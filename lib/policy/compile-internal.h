@@ -115,8 +115,9 @@ struct builder {
 
 /* Adds a pair to @rows. */
 int builder_add_pair(struct rows *rows, uint32_t owner, uint32_t posting);
-/* Prepends "NAME:LINE:COLUMN: " to the error. Returns its code. */
-int builder_place(const struct builder *builder, struct policy_place place, struct sbx_error *err);
+/* Prepends "NAME:LINE:COLUMN: " to the error, if there is one. Returns @code. */
+int builder_place(const struct builder *builder, struct policy_place place, int code,
+		  struct sbx_error *err);
 
 /* The condition to which a value belongs. */
 struct build_condition {

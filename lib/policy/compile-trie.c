@@ -18,6 +18,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "policy/artefact-internal.h"
 #include "policy/compile.h"
 
@@ -204,15 +205,13 @@ static bool gives_by_name(const struct build_condition *condition, const struct 
 static int refuse_name(const struct builder *builder, const struct match_value *value,
 		       struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -EINVAL, "'%.100s' does not say which program may be executed",
-			     value->text);
-	sbx_error_why(
-		err,
-		"a name without a slash matches every file of that name in any directory, also one that the sandboxed program writes itself");
-	sbx_error_fix(err, "write the full path, as /usr/bin/NAME (or ./**/NAME for files of the "
-			   "project), or name the operations without exec");
-	(void)builder_place(builder, value->place, err);
-	return -EINVAL;
+	int r = error_fill(
+		err, -EINVAL,
+		"a name without a slash matches every file of that name in any directory, also one that the sandboxed program writes itself",
+		"write the full path, as /usr/bin/NAME (or ./**/NAME for files of the project), or name the operations without exec",
+		"'%.100s' does not say which program may be executed", value->text);
+
+	return builder_place(builder, value->place, r, err);
 }
 
 /* Inserts a bare name in a condition about exec: it matches in any directory. */
@@ -234,10 +233,8 @@ int trie_add(struct builder *builder, const struct build_condition *condition,
 	uint64_t operations = condition->operations;
 	int r = glob_parse(value->text, value->literal, glob, err);
 
-	if (r < 0) {
-		(void)builder_place(builder, value->place, err);
-		return r;
-	}
+	if (r < 0)
+		return builder_place(builder, value->place, r, err);
 
 	uint32_t posting = condition->row << 2 | (glob->excludes ? POSTING_EXCLUDES : 0);
 
@@ -389,9 +386,7 @@ static int refuse(const struct builder *builder, const struct measure *measure, 
 		"together with the other globs, one path could have %llu %s at the same time; the limit is %llu",
 		(unsigned long long)measure->total, noun, (unsigned long long)max);
 	sbx_error_fix(err, "%s", fix);
-	if (value)
-		(void)builder_place(builder, value->place, err);
-	return -E2BIG;
+	return value ? builder_place(builder, value->place, -E2BIG, err) : -E2BIG;
 }
 
 /* Computes both measures of the whole trie. */

@@ -16,6 +16,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "policy/artefact-internal.h"
 #include "policy/compile-internal.h"
 #include "policy/network.h"
@@ -185,21 +186,16 @@ int builder_add_pair(struct rows *rows, uint32_t owner, uint32_t posting)
 	return 0;
 }
 
-int builder_place(const struct builder *builder, struct policy_place place, struct sbx_error *err)
+int builder_place(const struct builder *builder, struct policy_place place, int code,
+		  struct sbx_error *err)
 {
 	const struct policy *policy = builder->policy;
-	struct sbx_error inner;
+	bool is_known = place.source < policy->n_sources;
 
-	if (!err)
-		return -EINVAL;
-	inner = *err;
-	(void)sbx_error_what(err, inner.code, "%s:%u:%u: %s",
-			     place.source < policy->n_sources ? policy->sources[place.source].name
-							      : "policy",
-			     place.at.line, place.at.column, inner.what);
-	sbx_error_why(err, "%s", inner.why);
-	sbx_error_fix(err, "%s", inner.fix);
-	return inner.code;
+	return err ? error_retell(err, code, "%s:%u:%u: %s",
+				  is_known ? policy->sources[place.source].name : "policy",
+				  place.at.line, place.at.column, err->what)
+		   : code;
 }
 
 /*
@@ -351,10 +347,8 @@ static int add_ports(struct builder *builder, const struct match_value *value, u
 		struct port_range range;
 		int r = network_parse_ports(item, len, &range, err);
 
-		if (r < 0) {
-			(void)builder_place(builder, value->place, err);
-			return r;
-		}
+		if (r < 0)
+			return builder_place(builder, value->place, r, err);
 		key.bits[0] = range.from;
 		key.bits[1] = range.to;
 		r = compared ? add_value(builder, &key) : post_range(builder, range, posting);
@@ -378,25 +372,13 @@ static int index_add(struct builder *builder, const struct build_condition *cond
 	int r = key == MATCH_HOST ? read_host(builder, value->text, &entry, err)
 				  : read_network(value->text, &entry, err);
 
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0) {
-		(void)builder_place(builder, value->place, err);
-		return r;
-	}
+	if (r < 0)
+		return r == -ENOMEM ? r : builder_place(builder, value->place, r, err);
 	return compared ? add_value(builder, &entry) : post(builder, &entry, posting);
 }
 
 #define PROTO_TCP 1u
 #define PROTO_UDP 2u
-
-static bool is_indexed(const struct condition *condition)
-{
-	for (int key = MATCH_PATH; key <= MATCH_PORT; key++)
-		if (condition->lists[key].present)
-			return true;
-	return false;
-}
 
 static uint8_t primary_of(const struct condition *condition)
 {
@@ -404,6 +386,11 @@ static uint8_t primary_of(const struct condition *condition)
 		if (condition->lists[key].present)
 			return (uint8_t)key;
 	return PRIMARY_NONE;
+}
+
+static bool is_indexed(const struct condition *condition)
+{
+	return primary_of(condition) != PRIMARY_NONE;
 }
 
 static struct artefact_condition *condition_at(const struct builder *builder, uint32_t row)
@@ -437,11 +424,10 @@ static int read_protos(const struct builder *builder, const struct match_list *l
 		const char *text = list->values[i].text;
 
 		if (strcmp(text, "tcp") != 0 && strcmp(text, "udp") != 0) {
-			(void)sbx_error_what(err, -EINVAL, "'%.100s' is not a protocol", text);
-			sbx_error_why(err, "rules can be about tcp and udp");
-			sbx_error_fix(err, "write tcp or udp");
-			(void)builder_place(builder, list->values[i].place, err);
-			return -EINVAL;
+			int r = error_fill(err, -EINVAL, "rules can be about tcp and udp",
+					   "write tcp or udp", "'%.100s' is not a protocol", text);
+
+			return builder_place(builder, list->values[i].place, r, err);
 		}
 		*ret |= (uint8_t)(text[0] == 't' ? PROTO_TCP : PROTO_UDP);
 	}

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "base/suggest.h"
 #include "base/text.h"
@@ -739,12 +740,11 @@ static bool is_named(const char *word)
 
 static int no_request(struct sbx_error *err, const char *text)
 {
-	(void)sbx_error_what(err, -EINVAL, "not an example: '%s'", text);
-	sbx_error_why(
-		err,
-		"an example consists of an operation, its argument and attributes such as tag=NAME");
-	sbx_error_fix(err, "write it like 'fs.write src/a.c' or 'net.connect example.com:443'");
-	return -EINVAL;
+	return error_fill(
+		err, -EINVAL,
+		"an example consists of an operation, its argument and attributes such as tag=NAME",
+		"write it like 'fs.write src/a.c' or 'net.connect example.com:443'",
+		"not an example: '%s'", text);
 }
 
 static int parse_example(const char *text, struct request_buffer *ret, struct sbx_error *err)

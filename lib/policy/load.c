@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "base/suggest.h"
 #include "policy/artefact.h"
@@ -644,11 +645,11 @@ static void keep_first(const struct sbx_error *mistake, void *userdata)
 
 static int refuse_compiled(const char *name, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -EINVAL, "cannot use the compiled policy '%s' here", name);
-	sbx_error_why(err, "it contains the rules, but not the settings: mounts, limits, "
-			   "environment, network mode");
-	sbx_error_fix(err, "name the file that it was compiled from");
-	return -EINVAL;
+	return error_fill(err, -EINVAL,
+			  "it contains the rules, but not the settings: mounts, limits, "
+			  "environment, network mode",
+			  "name the file that it was compiled from",
+			  "cannot use the compiled policy '%s' here", name);
 }
 
 int policy_load(const char *name, const void *bytes, size_t n_bytes, struct policy **ret,
@@ -668,10 +669,8 @@ int policy_load(const char *name, const void *bytes, size_t n_bytes, struct poli
 	if (err)
 		*err = (struct sbx_error){ .code = 0 };
 	r = load(&loader, name, bytes, n_bytes, &policy);
-	if (r < 0) {
-		(void)sbx_error_what(err, r, "%s: cannot load it", name);
-		return r;
-	}
+	if (r < 0)
+		return sbx_error_what(err, r, "%s: cannot load it", name);
 	if (r > 0)
 		return -EINVAL;
 	*ret = policy;

@@ -18,6 +18,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "policy/view.h"
 
@@ -536,13 +537,11 @@ static int check_extension(const struct policy *all, const struct policy *next,
 	const struct policy_place *at = &program->place;
 	const char *file = next->sources[at->source].name;
 
-	if (narrows) {
-		(void)sbx_error_what(err, -EACCES, "%s:%u:%u: extension '%s' in a project's file",
-				     file, at->at.line, at->at.column, program->name);
-		sbx_error_why(err, "it would run for every user who opens the project");
-		sbx_error_fix(err, "name it in the user's own policy");
-		return -EACCES;
-	}
+	if (narrows)
+		return error_fill(err, -EACCES, "it would run for every user who opens the project",
+				  "name it in the user's own policy",
+				  "%s:%u:%u: extension '%s' in a project's file", file, at->at.line,
+				  at->at.column, program->name);
 	for (size_t i = 0; i < all->n_extensions; i++) {
 		const struct extension_program *other = &all->extensions[i];
 
