@@ -15,14 +15,11 @@
 #include "plan/plan-internal.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
-#include "policy/artefact.h"
-#include "policy/compile.h"
 #include "policy/compose.h"
 #include "policy/decide.h"
 
@@ -34,8 +31,6 @@ struct decided {
 	struct step_origin *origins; /* of the added rules, from n_original on */
 	size_t n_original;
 	size_t n_origins;
-	void *block;
-	struct artefact artefact;
 	struct policy_engine *engine;
 	const char *fresh; /* a name below a directory that occurs nowhere in the policy */
 };
@@ -70,10 +65,8 @@ uint64_t operations_of(unsigned rights)
 
 void decided_free(struct decided *decided)
 {
-	if (!decided)
-		return;
-	decided->engine = policy_engine_free(decided->engine);
-	free(decided->block);
+	if (decided)
+		decided->engine = policy_engine_free(decided->engine);
 }
 
 /* Should the mark become a rule? None is needed for content that sbx makes: devices, links, /proc,
@@ -227,11 +220,8 @@ int decide_all(struct planner *planner)
 	if (r == 0)
 		decided->fresh = find_fresh(planner, decided->policy);
 	if (r == 0)
-		r = policy_compile_here(decided->policy, &decided->block, &decided->artefact,
-					planner->err);
-	if (r == 0)
-		r = policy_engine_new_guarded(&decided->artefact, planner->request->guarded,
-					      &decided->engine);
+		r = policy_engine_compile(decided->policy, planner->request->guarded,
+					  &decided->engine, planner->err);
 	planner->memory.is_exhausted |= r == -ENOMEM;
 	return planner_status(planner) < 0 ? -ENOMEM : r;
 }

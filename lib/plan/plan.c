@@ -24,8 +24,6 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "policy/artefact.h"
-#include "policy/compile.h"
 #include "policy/decide.h"
 #include "policy/enforcement.h"
 #include "policy/guarded.h"
@@ -288,13 +286,10 @@ static enum policy_action judge(const struct policy *policy)
 {
 	static const struct policy_request request = { .operation = "container.run",
 						       .mode = "debug" };
-	_cleanup_free_ void *block = NULL;
 	_cleanup_engine_ struct policy_engine *engine = NULL;
 	struct policy_decision decision;
-	struct artefact artefact;
 
-	if (policy_compile_here(policy, &block, &artefact, NULL) < 0 ||
-	    policy_engine_new(&artefact, &engine) < 0)
+	if (policy_engine_compile(policy, NULL, &engine, NULL) < 0)
 		return POLICY_DENY;
 	policy_decide(engine, &request, &decision);
 	return decision.verdict;

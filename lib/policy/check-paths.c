@@ -19,7 +19,6 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "policy/check-internal.h"
-#include "policy/compile.h"
 #include "policy/compose.h"
 #include "policy/decide.h"
 #include "policy/enforcement.h"
@@ -499,15 +498,12 @@ void check_programs(struct checker *checker, const struct rule *rule)
 struct judge {
 	struct arena arena;
 	const struct policy *composed;
-	void *block;
-	struct artefact artefact;
 	struct policy_engine *engine;
 };
 
 static void judge_close(struct judge *judge)
 {
 	judge->engine = policy_engine_free(judge->engine);
-	free(judge->block);
 	arena_deinit(&judge->arena);
 }
 
@@ -525,12 +521,7 @@ static int judge_open(const struct policy *policy, struct judge *judge)
 
 	compose_begin(&composer, policy, &with, &judge->arena);
 	r = compose_finish(&composer, &judge->composed);
-	if (r < 0)
-		return r;
-	r = policy_compile_here(judge->composed, &judge->block, &judge->artefact, NULL);
-	if (r < 0)
-		return r;
-	return policy_engine_new(&judge->artefact, &judge->engine);
+	return r < 0 ? r : policy_engine_compile(judge->composed, NULL, &judge->engine, NULL);
 }
 
 /* The policy's rule that denies @request, or NULL. */

@@ -53,6 +53,7 @@ struct doubt {
 };
 
 struct policy_engine {
+	void *block; /* if the engine compiled the artefact itself */
 	struct artefact artefact;
 	const struct artefact_header *header;
 	const char *bytes;

@@ -19,6 +19,7 @@
 
 #include "base/hostname.h"
 #include "base/path.h"
+#include "policy/compile.h"
 #include "policy/decide-internal.h"
 #include "policy/guarded.h"
 #include "policy/network.h"
@@ -108,10 +109,26 @@ int policy_engine_new_guarded(const struct artefact *artefact, const struct guar
 	return 0;
 }
 
+int policy_engine_compile(const struct policy *policy, const struct guarded_list *list,
+			  struct policy_engine **ret, struct sbx_error *err)
+{
+	_cleanup_free_ void *block = NULL;
+	struct artefact artefact;
+	int r = policy_compile_here(policy, &block, &artefact, err);
+
+	if (r == 0)
+		r = policy_engine_new_guarded(&artefact, list, ret);
+	if (r == 0)
+		(*ret)->block = take_ptr(block);
+	return r;
+}
+
 struct policy_engine *policy_engine_free(struct policy_engine *engine)
 {
-	if (engine)
-		arena_deinit(&engine->arena);
+	if (!engine)
+		return NULL;
+	arena_deinit(&engine->arena);
+	free(engine->block);
 	free(engine);
 	return NULL;
 }

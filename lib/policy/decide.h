@@ -22,6 +22,7 @@
 
 struct guarded_list;
 struct policy_engine;
+struct sbx_error;
 
 /* Borrows its texts, which may be NULL; lists end with NULL. */
 struct policy_request {
@@ -104,6 +105,9 @@ int policy_engine_new(const struct artefact *artefact, struct policy_engine **re
  * paths. */
 int policy_engine_new_guarded(const struct artefact *artefact, const struct guarded_list *list,
 			      struct policy_engine **ret);
+/* Compiles @policy for an engine that owns the result. @err is filled if a glob is refused. */
+int policy_engine_compile(const struct policy *policy, const struct guarded_list *list,
+			  struct policy_engine **ret, struct sbx_error *err);
 struct policy_engine *policy_engine_free(struct policy_engine *engine);
 CLEANUP_BY(struct policy_engine, policy_engine_free)
 #define _cleanup_engine_ _cleanup_(policy_engine_free_ptr)

@@ -22,7 +22,6 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "policy/compile.h"
 #include "policy/decide.h"
 #include "policy/network.h"
 #include "policy/request.h"
@@ -824,27 +823,16 @@ static void try_example(struct loader *loader, struct policy_engine *engine,
 		      example->matches ? "not_match" : "match");
 }
 
-/* The engine refers to @ret_artefact and @ret_block. */
-static int make_engine(const struct policy *policy, void **ret_block, struct artefact *ret_artefact,
-		       struct policy_engine **ret, struct sbx_error *err)
-{
-	int r = policy_compile_here(policy, ret_block, ret_artefact, err);
-
-	return r < 0 ? r : policy_engine_new(ret_artefact, ret);
-}
-
 static void try_rule(struct loader *loader, struct rule *rule)
 {
 	struct policy alone = *loader->policy;
 	_cleanup_engine_ struct policy_engine *engine = NULL;
-	_cleanup_free_ void *block = NULL;
-	struct artefact artefact;
 	struct sbx_error err = { .code = 0 };
 	int r;
 
 	alone.rules = rule;
 	alone.n_rules = 1;
-	r = make_engine(&alone, &block, &artefact, &engine, &err);
+	r = policy_engine_compile(&alone, NULL, &engine, &err);
 	if (r == -ENOMEM) {
 		loader->no_memory = true;
 		return;
