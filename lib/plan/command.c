@@ -332,7 +332,7 @@ static void set_typed(struct variables *variables, const struct request_variable
 			set_variable(variables, *at);
 	}
 	if (!is_found)
-		planner_note(planner, false,
+		planner_note(planner,
 			     planner_format(planner, "%s %s passes nothing", typed->option,
 					    typed->name),
 			     "sbx-spawn's own environment has no such variable");
@@ -492,20 +492,13 @@ void mark_program(struct planner *planner)
 
 static void note_links(struct planner *planner, const struct mark *mark)
 {
-	planner_add_notice(
-		planner,
-		(struct plan_notice){
-			.what = planner_format(planner,
-					       "'%s' has %" PRIu64 " hard links, and %s denies one",
-					       mark->path, mark->facts->n_links,
-					       origin_text(&mark->origin)),
-			.why = "the file can be executed by another name in an executable "
-			       "directory",
-			.fix = planner_format(planner,
-					      "deny the others, too: find / -xdev -samefile '%s'",
-					      mark->path),
-			.is_weaker = true,
-		});
+	planner_advise(planner,
+		       planner_format(planner, "'%s' has %" PRIu64 " hard links, and %s denies one",
+				      mark->path, mark->facts->n_links, origin_text(&mark->origin)),
+		       "the file can be executed by another name in an executable directory",
+		       planner_format(planner, "deny the others, too: find / -xdev -samefile '%s'",
+				      mark->path))
+		->is_weaker = true;
 }
 
 /* A denial covers one name: neither a mount nor a Landlock rule reaches the file's other hard
@@ -529,14 +522,11 @@ void note_ring(struct planner *planner)
 	if (!planner->request->has_ring || planner->host->has_memfd_seal ||
 	    !is_limiting_exec(planner) || planner->ruled.exec_everywhere)
 		return;
-	planner_add_notice(
-		planner,
-		(struct plan_notice){
-			.what = "the command can execute what it writes into the memory of its channel",
-			.why = "this kernel cannot make memory that is never executed (Linux 6.3)",
-			.fix = "leave out --ring-fd, or use a newer kernel",
-			.is_weaker = true,
-		});
+	planner_advise(planner,
+		       "the command can execute what it writes into the memory of its channel",
+		       "this kernel cannot make memory that is never executed (Linux 6.3)",
+		       "leave out --ring-fd, or use a newer kernel")
+		->is_weaker = true;
 }
 
 static int refuse_program(struct planner *planner, const char *path, const struct place *place)
@@ -624,7 +614,7 @@ static int check_hidden_directory(struct planner *planner, const char *directory
 	if (!place || !place_find_denial(planner, place, RIGHTS_READ, &origin))
 		return 0;
 	if (origin.kind != ORIGIN_ARGUMENT) {
-		planner_note(planner, false,
+		planner_note(planner,
 			     planner_format(planner, "the command starts in '/', not in '%s'",
 					    directory),
 			     planner_format(planner, "%s denies it", origin_text(&origin)));
@@ -650,24 +640,16 @@ static void note_hidden_project(struct planner *planner, bool is_there)
 	for (size_t i = 0; i < N_ELEMENTS(own); i++) {
 		if (!is_below(project, own[i]))
 			continue;
-		planner_add_notice(
+		planner_advise(
 			planner,
-			(struct plan_notice){
-				.what = is_there ? planner_format(
-							   planner,
-							   "the command starts in a private %s, "
-							   "without the host's files",
-							   project)
-						 : planner_format(
-							   planner,
-							   "the command starts in '/', not in "
-							   "'%s'",
-							   project),
-				.why = planner_format(planner,
-						      "the sandbox does not show the host's %s",
-						      own[i]),
-				.fix = planner_format(planner, "start it outside of %s", own[i]),
-			});
+			planner_format(
+				planner,
+				is_there
+					? "the command starts in a private %s, without the host's files"
+					: "the command starts in '/', not in '%s'",
+				project),
+			planner_format(planner, "the sandbox does not show the host's %s", own[i]),
+			planner_format(planner, "start it outside of %s", own[i]));
 	}
 }
 

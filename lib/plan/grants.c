@@ -142,15 +142,11 @@ void note_missing_denials(struct planner *planner)
 		if (mark->kind != MARK_DENY || mark->origin.kind != ORIGIN_ARGUMENT ||
 		    !mark->facts || mark->facts->kind != HOST_MISSING)
 			continue;
-		planner_add_notice(planner,
-				   (struct plan_notice){
-					   .what = planner_format(
-						   planner,
-						   "%s has no effect at '%s', which does not exist",
-						   origin_text(&mark->origin), mark->path),
-					   .why = "a mount covers only what exists",
-					   .fix = "check the path, or create it",
-				   });
+		planner_advise(planner,
+			       planner_format(planner,
+					      "%s has no effect at '%s', which does not exist",
+					      origin_text(&mark->origin), mark->path),
+			       "a mount covers only what exists", "check the path, or create it");
 	}
 }
 
@@ -476,18 +472,6 @@ static void add_count(struct planner *planner, size_t n)
 		text_addf(&planner->memory.text, " and %zu more", n - NAMES_MAX);
 }
 
-static struct plan_notice *note(struct planner *planner, const char *why, const char *fix)
-{
-	struct plan_notice *notice = list_add(planner, &planner->notices, sizeof(*notice));
-
-	planner->memory.is_exhausted |= text_status(&planner->memory.text) < 0;
-	*notice = (struct plan_notice){ .what = planner_keep(planner,
-							     text_string(&planner->memory.text)),
-					.why = why,
-					.fix = fix };
-	return notice;
-}
-
 bool place_is_of_credentials(const struct place *place)
 {
 	for (size_t i = 0; i < place->n_marks; i++)
@@ -516,8 +500,9 @@ static void note_left_out(struct planner *planner)
 			add_name(planner, planner->view.places[i].path);
 	add_count(planner, n);
 	if (n > 0)
-		note(planner, "credentials are shown only if they are named",
-		     "name one with --read, a socket with --unix, to show it")
+		planner_advise(planner, planner_take_text(planner),
+			       "credentials are shown only if they are named",
+			       "name one with --read, a socket with --unix, to show it")
 			->is_hint = true;
 }
 
@@ -541,8 +526,9 @@ static void note_creatable(struct planner *planner)
 			add_name(planner, paths[i]);
 	add_count(planner, n);
 	if (n > 0)
-		note(planner, "programs outside would execute them",
-		     "use --out, or grant a narrower directory")
+		planner_advise(planner, planner_take_text(planner),
+			       "programs outside would execute them",
+			       "use --out, or grant a narrower directory")
 			->is_weaker = true;
 }
 

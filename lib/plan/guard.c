@@ -183,7 +183,7 @@ static void guard_directory(struct planner *planner, const struct mark *grant,
 	}
 	planner_add_mark(planner, MARK_DENY, inside, RIGHT_WRITE,
 			 (struct step_origin){ ORIGIN_BUILT_IN, row->rule });
-	planner_note(planner, false, planner_format(planner, "'%s' is read-only", inside),
+	planner_note(planner, planner_format(planner, "'%s' is read-only", inside),
 		     planner_format(planner,
 				    "%s protects '%s', which the command could create there",
 				    row->rule, row->path));
@@ -380,7 +380,7 @@ static void protect(struct planner *planner, const char *path, const char *outsi
 	if (planner->plan->git || strcmp(path_last(path), ".git") != 0)
 		return;
 	planner->plan->git = path;
-	planner_note(planner, false, planner_format(planner, "'%s' is read-only", path),
+	planner_note(planner, planner_format(planner, "'%s' is read-only", path),
 		     "git's status, diff, log and blame work inside; add and commit need '--write "
 		     ".git', which keeps hooks and configuration read-only");
 }
@@ -426,9 +426,9 @@ static void add_top(struct planner *planner, const struct mark *grant, const str
 	};
 	if (top->signs & (HOST_IS_REPOSITORY | HOST_HAS_COMMONDIR))
 		planner_note(
-			planner, true,
-			planner_format(planner, "protection of all of '%s'", grant->path),
-			"its hooks and configuration are read-only, but the command can write the rest, which can break the repository or redirect it through 'commondir'");
+			planner, planner_format(planner, "protection of all of '%s'", grant->path),
+			"its hooks and configuration are read-only, but the command can write the rest, which can break the repository or redirect it through 'commondir'")
+			->is_weaker = true;
 }
 
 static int protect_grant(struct planner *planner, const struct mark *grant)

@@ -216,20 +216,19 @@ static void note_limit(struct planner *planner, enum limit limit, const struct r
 	bool is_enforced = held->holder != HELD_BY_NOBODY;
 	bool is_said = is_promised(planner, limit);
 	_cleanup_text_ struct text value = TEXT_INIT;
-	struct plan_notice notice = {
-		.fix = is_said ? "'sbx-spawn --check' shows what to change" : NULL,
-		.is_weaker = is_said,
-		.is_of_limit = true,
-	};
+	struct plan_notice *notice;
 
 	limit_add_value(&value, limit, held->value);
-	notice.what = planner_format(planner, "%s %s (%s) %s", limit_name(limit),
-				     text_string(&value), origin_text(&held->origin),
-				     is_enforced ? row->instead : "is not enforced");
-	notice.why = planner_format(planner, "%s%s", why_no_cgroup(planner->host),
-				    is_enforced ? row->instead_why : "");
 	planner->memory.is_exhausted |= text_status(&value) < 0;
-	planner_add_notice(planner, notice);
+	notice = planner_advise(planner,
+				planner_format(planner, "%s %s (%s) %s", limit_name(limit),
+					       text_string(&value), origin_text(&held->origin),
+					       is_enforced ? row->instead : "is not enforced"),
+				planner_format(planner, "%s%s", why_no_cgroup(planner->host),
+					       is_enforced ? row->instead_why : ""),
+				is_said ? "'sbx-spawn --check' shows what to change" : NULL);
+	notice->is_weaker = is_said;
+	notice->is_of_limit = true;
 }
 
 static int hold_limit(struct planner *planner, enum limit limit, bool in_scope)

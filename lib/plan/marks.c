@@ -70,7 +70,7 @@ void mark_everything(struct planner *planner, unsigned rights, unsigned flags,
 	}
 	mark_project(planner, rights, flags, origin);
 	planner_note(
-		planner, false,
+		planner,
 		planner_format(planner, "'/' of %s is shown as its usual directories",
 			       origin_text(&origin)),
 		"the sandbox has its own /proc, /dev, /tmp and /run; name other directories one by one");
@@ -88,8 +88,7 @@ static const char *path_of(struct planner *planner, const struct glob *glob)
 		text_add_bytes(&planner->memory.text, glob->components[i].text,
 			       glob->components[i].len);
 	}
-	planner->memory.is_exhausted |= text_status(&planner->memory.text) < 0;
-	return planner_keep(planner, text_string(&planner->memory.text));
+	return planner_take_text(planner);
 }
 
 static void mark_path(struct planner *planner, const char *path, enum mark_kind kind,
@@ -157,16 +156,12 @@ static const char *find_unmet(const struct planner *planner, const struct rule *
 static void note_unseen(struct planner *planner, const struct step_origin *origin,
 			enum policy_action action, const char *unseen)
 {
-	if (action == POLICY_ALLOW)
-		planner_note(planner, false,
-			     planner_format(planner, "%s grants nothing here", origin_text(origin)),
-			     planner_format(planner, "the kernel does not know a request's %s",
-					    unseen));
-	else
-		planner_note(planner, false,
-			     planner_format(planner, "%s always applies here", origin_text(origin)),
-			     planner_format(planner, "the kernel does not know a request's %s",
-					    unseen));
+	planner_note(planner,
+		     planner_format(planner,
+				    action == POLICY_ALLOW ? "%s grants nothing here"
+							   : "%s always applies here",
+				    origin_text(origin)),
+		     planner_format(planner, "the kernel does not know a request's %s", unseen));
 }
 
 static int mark_exception(struct planner *planner, const struct rule *rule,
@@ -199,7 +194,7 @@ static void bound_files(struct planner *planner, const struct rule *rule, unsign
 		planner->ruled.file_size_max = size;
 		planner->ruled.file_size_origin = *origin;
 	}
-	planner_note(planner, false,
+	planner_note(planner,
 		     planner_format(planner, "the file size limit of %s applies to all files",
 				    origin_text(origin)),
 		     "the kernel limits the file size per process, not per directory");
@@ -268,15 +263,11 @@ static void warn_of_no_rules(struct planner *planner)
 
 	if (!policy_shows_no_files(policy) || planner->request->n_paths > 0)
 		return;
-	planner_add_notice(
-		planner,
-		(struct plan_notice){
-			.what = planner_format(planner,
-					       "the policy '%s' grants no files: it has no rules",
-					       policy->sources[0].name),
-			.why = "with a policy the command sees only what its rules allow",
-			.fix = "add rules, see sbx-policy(5), or leave it out",
-		});
+	planner_advise(planner,
+		       planner_format(planner, "the policy '%s' grants no files: it has no rules",
+				      policy->sources[0].name),
+		       "with a policy the command sees only what its rules allow",
+		       "add rules, see sbx-policy(5), or leave it out");
 }
 
 static int mark_rules(struct planner *planner)

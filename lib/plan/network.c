@@ -139,17 +139,15 @@ static int check_host_mode(struct planner *planner)
 
 	if (r < 0)
 		return r;
-	planner_note(planner, true, "network isolation",
-		     "the network mode is host: nothing is filtered, and the loopback is shared");
+	planner_note(planner, "network isolation",
+		     "the network mode is host: nothing is filtered, and the loopback is shared")
+		->is_weaker = true;
 	/* The manifest's author asked for network access, not for the host's network. */
 	if (planner->policy && planner->policy->dialect == DIALECT_MANIFEST)
-		planner_add_notice(
-			planner,
-			(struct plan_notice){
-				.what = "the command can reach whatever the host can reach",
-				.why = "the manifest allows network access, and no filter applies to it",
-				.fix = "--net loopback closes it",
-				.is_hint = true });
+		planner_advise(planner, "the command can reach whatever the host can reach",
+			       "the manifest allows network access, and no filter applies to it",
+			       "--net loopback closes it")
+			->is_hint = true;
 	return 0;
 }
 
@@ -191,7 +189,7 @@ static void note_unused_rules(struct planner *planner, enum net_mode mode)
 		if (rule_net_enforcement(policy, rule, mode).state == ENFORCEMENT_HELD)
 			continue;
 		origin = origin_of_rule(planner, rule);
-		planner_note(planner, false,
+		planner_note(planner,
 			     planner_format(planner, "%s grants nothing %s", origin_text(&origin),
 					    is_loopback ? "outside the loopback" : "here"),
 			     is_loopback ? "the network mode is loopback"
@@ -207,7 +205,7 @@ static void narrow_default(struct planner *planner)
 	    planner->policy || planner->request->net_mode || planner->request->template)
 		return;
 	planner->chosen.net_mode = NET_NONE;
-	planner_note(planner, false, "the network mode is none, not loopback",
+	planner_note(planner, "the network mode is none, not loopback",
 		     "in the reduced tier the only loopback is the host's");
 }
 
@@ -245,7 +243,7 @@ int choose_network(struct planner *planner)
 	if (r == 0)
 		r = check_reduced(planner);
 	if (planner->policy && planner->chosen.net_mode == NET_NONE && planner->ports.n_rows > 0)
-		planner_note(planner, false,
+		planner_note(planner,
 			     "UDP sockets can be used on the private loopback, whatever the policy "
 			     "says",
 			     "forwarded ports need a loopback; it reaches nothing outside");
@@ -367,7 +365,7 @@ int check_ptrace(struct planner *planner)
 		if (strcmp(item->text, "ptrace") == 0)
 			return refuse_ptrace(planner, "the policy denies it: 'denySyscalls'",
 					     "leave --ptrace out, or 'ptrace' in the policy");
-	planner_note(planner, false, "ptrace of its own children: allowed",
+	planner_note(planner, "ptrace of its own children: allowed",
 		     "--ptrace; strace and gdb work inside");
 	return 0;
 }
@@ -393,7 +391,7 @@ static void note_strict(struct planner *planner)
 		strcmp(planner->chosen.profile, "strict") == 0 ? find_writing(planner) : NULL;
 
 	if (mark)
-		planner_note(planner, false,
+		planner_note(planner,
 			     planner_format(planner,
 					    "%s grants writing, but no file can be written",
 					    origin_text(&mark->origin)),

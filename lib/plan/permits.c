@@ -177,8 +177,7 @@ static const char *name_rights(struct planner *planner, unsigned rights)
 				text_add(&planner->memory.text, ", ");
 			text_add(&planner->memory.text, verbs[i].verb);
 		}
-	planner->memory.is_exhausted |= text_status(&planner->memory.text) < 0;
-	return planner_keep(planner, text_string(&planner->memory.text));
+	return planner_take_text(planner);
 }
 
 /* The outside path of @path's content, according to the steps; NULL: the same path. */
@@ -258,7 +257,7 @@ static void note_less(struct planner *planner, const struct place *place, unsign
 				  : "a narrower mount or Landlock rule is enforced around it";
 
 	if (place->facts && place->facts->kind != HOST_MISSING && !has_flag(place, MARK_TOLD, 0))
-		planner_note(planner, false,
+		planner_note(planner,
 			     planner_format(planner,
 					    "'%s' is allowed, but cannot be permitted here: %s",
 					    place->path, name_rights(planner, less)),

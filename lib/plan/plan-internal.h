@@ -246,6 +246,8 @@ void *planner_alloc(struct planner *planner, size_t n_bytes); /* lives as long a
 const char *planner_keep(struct planner *planner, const char *string);
 const char *planner_format(struct planner *planner, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
+/* Keeps what has been added to memory.text. */
+const char *planner_take_text(struct planner *planner);
 /* Joins "/a" and "b/c" to "/a/b/c"; adds nothing for "". */
 const char *planner_join(struct planner *planner, const char *directory, const char *rest);
 /* Is @path @directory itself or below it? Both must be normal. */
@@ -254,8 +256,10 @@ struct step *planner_add_step(struct planner *planner, enum step_kind kind,
 			      struct step_origin origin);
 struct mark *planner_add_mark(struct planner *planner, enum mark_kind kind, const char *path,
 			      unsigned rights, struct step_origin origin);
-void planner_note(struct planner *planner, bool is_weaker, const char *what, const char *why);
-void planner_add_notice(struct planner *planner, struct plan_notice notice);
+/* Adds a notice; the caller may set its flags at once. */
+struct plan_notice *planner_note(struct planner *planner, const char *what, const char *why);
+struct plan_notice *planner_advise(struct planner *planner, const char *what, const char *why,
+				   const char *fix);
 int planner_status(struct planner *planner);
 /* Fills planner->err with what, why and fix; returns @code. */
 int planner_refuse(struct planner *planner, int code, const char *what, const char *why,

@@ -81,8 +81,7 @@ const char *planner_format(struct planner *planner, const char *format, ...)
 	va_start(args, format);
 	text_addv(&planner->memory.text, format, args);
 	va_end(args);
-	planner->memory.is_exhausted |= text_status(&planner->memory.text) < 0;
-	return planner_keep(planner, text_string(&planner->memory.text));
+	return planner_take_text(planner);
 }
 
 const char *planner_join(struct planner *planner, const char *directory, const char *rest)
@@ -135,17 +134,24 @@ struct mark *planner_add_mark(struct planner *planner, enum mark_kind kind, cons
 	return mark;
 }
 
-void planner_add_notice(struct planner *planner, struct plan_notice notice)
+struct plan_notice *planner_advise(struct planner *planner, const char *what, const char *why,
+				   const char *fix)
 {
-	if (!planner->is_listing)
-		*(struct plan_notice *)list_add(planner, &planner->notices, sizeof(notice)) =
-			notice;
+	struct plan_notice *notice = list_add(planner, &planner->notices, sizeof(*notice));
+
+	*notice = (struct plan_notice){ .what = what, .why = why, .fix = fix };
+	return notice;
 }
 
-void planner_note(struct planner *planner, bool is_weaker, const char *what, const char *why)
+struct plan_notice *planner_note(struct planner *planner, const char *what, const char *why)
 {
-	planner_add_notice(planner, (struct plan_notice){
-					    .what = what, .why = why, .is_weaker = is_weaker });
+	return planner_advise(planner, what, why, NULL);
+}
+
+const char *planner_take_text(struct planner *planner)
+{
+	planner->memory.is_exhausted |= text_status(&planner->memory.text) < 0;
+	return planner_keep(planner, text_string(&planner->memory.text));
 }
 
 int planner_status(struct planner *planner)
@@ -307,7 +313,7 @@ static bool may_enter(struct planner *planner)
 	if (verdict == POLICY_ALLOW || verdict == POLICY_WARN)
 		return true;
 	planner_note(
-		planner, false, "'sbx-ctl exec' is refused in spite of --debug",
+		planner, "'sbx-ctl exec' is refused in spite of --debug",
 		verdict == POLICY_REVIEW
 			? "the policy requires a review of container.run in the mode debug, which is a refusal while a sandbox runs; to allow it: {match: {op: container.run, mode: debug}, action: allow}"
 			: "the policy denies container.run in the mode debug");

@@ -264,7 +264,7 @@ static struct step_owner find_overlay_owner(struct planner *planner, const struc
 
 	if (!owner.is_set || !real || place->facts->uid != 0 || !is_of_system(real))
 		return owner;
-	planner_note(planner, false,
+	planner_note(planner,
 		     planner_format(planner,
 				    "in '%s' the command can change only what other "
 				    "users may change",

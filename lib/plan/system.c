@@ -332,14 +332,9 @@ static void mark_directory(struct planner *planner, const char *path, const char
 		mark_shown(planner, path, variable);
 		return;
 	}
-	planner_add_notice(planner,
-			   (struct plan_notice){
-				   .what = planner_format(planner, "'%s' of %s is not shown", path,
-							  variable),
-				   .why = "it contains credentials",
-				   .fix = "name it with --read, to show it",
-				   .is_hint = true,
-			   });
+	planner_advise(planner, planner_format(planner, "'%s' of %s is not shown", path, variable),
+		       "it contains credentials", "name it with --read, to show it")
+		->is_hint = true;
 }
 
 static void mark_toolchains(struct planner *planner, const char *home)
@@ -362,8 +357,7 @@ static void mark_search_path(struct planner *planner, const char *home)
 		n = strcspn(at, ":");
 		text_reset(&planner->memory.text);
 		text_add_bytes(&planner->memory.text, at, n);
-		planner->memory.is_exhausted |= text_status(&planner->memory.text) < 0;
-		path = planner_keep(planner, text_string(&planner->memory.text));
+		path = planner_take_text(planner);
 		if (path_is_normal(path) && is_below(path, home) && strcmp(path, home) != 0 &&
 		    is_directory(planner, path))
 			mark_directory(planner, path, "PATH");
@@ -529,13 +523,9 @@ static void note_tmp(struct planner *planner)
 	if (planner->policy || !has_own_tmp(planner) || request->cwd ||
 	    strcmp(request->project, VIEW_TMP) != 0 || names_file_in_tmp(request))
 		return;
-	planner_add_notice(
-		planner,
-		(struct plan_notice){
-			.what = "the command starts in a private /tmp, without the host's files",
-			.why = "the working directory is /tmp, where the files of all users are",
-			.fix = "--read /tmp/FILE shows one",
-		});
+	planner_advise(planner, "the command starts in a private /tmp, without the host's files",
+		       "the working directory is /tmp, where the files of all users are",
+		       "--read /tmp/FILE shows one");
 }
 
 static void mark_view(struct planner *planner)
@@ -544,7 +534,7 @@ static void mark_view(struct planner *planner)
 
 	policy_view(planner->policy, planner->request->project, has_own_tmp(planner), rows);
 	if (view_names_project_absolutely(planner->policy, planner->request->project))
-		planner_note(planner, false,
+		planner_note(planner,
 			     "sbx-policy eval allows more in the working directory than the "
 			     "sandbox",
 			     "a rule names the directory by its absolute path; eval knows it as "
@@ -598,7 +588,7 @@ static void mark_proc(struct planner *planner)
 
 	if (!planner->host->has_proc) {
 		planner_note(
-			planner, false, "there is no /proc",
+			planner, "there is no /proc",
 			"the host does not allow a new one to be mounted, and its own shows all processes");
 		return;
 	}
@@ -622,7 +612,7 @@ void mark_system(struct planner *planner)
 		planner_add_mark(planner, MARK_ALLOW, planner->host->loader, RIGHT_START,
 				 origin_built_in);
 	else
-		planner_note(planner, false, "the program loader may not be executed",
+		planner_note(planner, "the program loader may not be executed",
 			     "no loader was found at the path that programs of this machine name, "
 			     "or a symbolic link in that path is not owned by root; a dynamically "
 			     "linked program starts only if a rule allows its loader");

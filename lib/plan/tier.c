@@ -252,17 +252,14 @@ static void note_reduced(struct planner *planner)
 {
 	const char *why = planner->host->userns_why;
 
-	planner_add_notice(planner,
-			   (struct plan_notice){
-				   .what = "without namespaces (tier reduced) the command sees the "
-					   "host's processes and has no private /tmp",
-				   .why = why			      ? why
-					  : planner->host->has_userns ? "--tier-exactly"
-								      : "user namespaces cannot "
-									"be made",
-				   .fix = "'sbx-spawn --check' shows what to change",
-				   .is_weaker = true,
-			   });
+	planner_advise(planner,
+		       "without namespaces (tier reduced) the command sees the "
+		       "host's processes and has no private /tmp",
+		       why			   ? why
+		       : planner->host->has_userns ? "--tier-exactly"
+						   : "user namespaces cannot be made",
+		       "'sbx-spawn --check' shows what to change")
+		->is_weaker = true;
 }
 
 /* The reduced tier is chosen although the full one is possible only if it was asked for exactly,
@@ -308,11 +305,12 @@ int choose_tier(struct planner *planner)
 	if (plan->tier == TIER_REDUCED)
 		note_reduced(planner);
 	if (planner->chosen.is_nested)
-		planner_note(planner, true, "Landlock is left out",
+		planner_note(planner, "Landlock is left out",
 			     "a process under Landlock cannot mount, and 'isolation.nested' lets "
 			     "the command build sandboxes; it can therefore reopen the files that "
 			     "are its stdin, stdout and stderr for reading and writing, and write "
-			     "to every FIFO that is shown");
+			     "to every FIFO that is shown")
+			->is_weaker = true;
 	return 0;
 }
 

@@ -72,7 +72,7 @@ static int drop(struct planner *planner, struct mark *mark, int code, const char
 	if (mark->flags & MARK_OPTIONAL)
 		return 0;
 	mark->flags |= MARK_TOLD;
-	planner_note(planner, false,
+	planner_note(planner,
 		     planner_format(planner, "'%s' of %s is left out", mark->path,
 				    origin_text(&mark->origin)),
 		     planner_keep(planner, why));
