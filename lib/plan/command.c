@@ -506,7 +506,7 @@ static void note_links(struct planner *planner, const struct mark *mark)
 void note_other_names(struct planner *planner)
 {
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
-		const struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
+		const struct mark *mark = mark_at(planner, i);
 
 		if (mark->kind != MARK_DENY || !(mark->rights & RIGHT_EXEC) || !mark->facts ||
 		    mark->facts->kind != HOST_FILE || mark->facts->n_links < 2)
@@ -577,11 +577,10 @@ static bool is_directory_outside(struct planner *planner, const struct place *pl
 				 const char *real)
 {
 	const struct host_path *facts;
-	const char *rest = real + strlen(place->path);
 
 	if (!place->source)
 		return false;
-	facts = planner_facts(planner, planner_join(planner, place->source, rest + (*rest == '/')));
+	facts = planner_facts(planner, planner_rebase(planner, real, place->path, place->source));
 	return !facts || facts->kind == HOST_DIRECTORY;
 }
 

@@ -175,7 +175,7 @@ static struct list project_excepts(struct planner *planner)
 	struct list all = { .rows = NULL };
 
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
-		const struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
+		const struct mark *mark = mark_at(planner, i);
 		const struct composed_except *rows = mark->excepts.rows;
 
 		for (size_t k = 0; (mark->flags & MARK_PROJECT) && k < mark->excepts.n_rows; k++)
@@ -583,15 +583,6 @@ static void find_base(struct place *place)
 		place->base = place->parent ? place->parent->base : NULL;
 }
 
-/* The outside path of @place, seen through @above's mount. */
-static const char *source_below(struct planner *planner, const struct place *above,
-				const struct place *place)
-{
-	const char *rest = place->path + strlen(above->path);
-
-	return planner_join(planner, above->source, rest + (*rest == '/'));
-}
-
 static void find_facts(struct place *place)
 {
 	for (size_t i = 0; i < place->n_marks && !place->facts; i++)
@@ -634,7 +625,7 @@ static void find_source(struct planner *planner, struct place *place)
 	find_facts(place);
 	if (place->marks[0]->kind == MARK_PIN && above && above->source) {
 		place->facts = above->facts;
-		place->source = source_below(planner, above, place);
+		place->source = planner_rebase(planner, place->path, above->path, above->source);
 		return;
 	}
 	if (base == place || !base) {
@@ -643,7 +634,7 @@ static void find_source(struct planner *planner, struct place *place)
 		return;
 	}
 	if (base->source) {
-		place->source = source_below(planner, base, place);
+		place->source = planner_rebase(planner, place->path, base->path, base->source);
 		find_facts_at(planner, place);
 		return;
 	}

@@ -137,7 +137,7 @@ static int mark_request(struct planner *planner, const struct request_path *path
 void note_missing_denials(struct planner *planner)
 {
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
-		const struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
+		const struct mark *mark = mark_at(planner, i);
 
 		if (mark->kind != MARK_DENY || mark->origin.kind != ORIGIN_ARGUMENT ||
 		    !mark->facts || mark->facts->kind != HOST_MISSING)
@@ -285,21 +285,16 @@ static bool loses(const struct mark *mark)
 	       (mark->content == CONTENT_HOST || mark->content == CONTENT_OVERLAY);
 }
 
-static const char *outside_of(const struct mark *mark)
-{
-	return mark->source ? mark->source : mark->path;
-}
-
 /* The granted path outside, without symbolic links; NULL if it does not exist. */
 static const char *real_of(struct planner *planner, const struct mark *mark)
 {
 	const struct host_path *facts;
 
-	if (strcmp(outside_of(mark), "/") == 0)
+	if (strcmp(mark_outside(mark), "/") == 0)
 		return "/";
 	if (planner->is_listing)
-		return mark->real ? mark->real : outside_of(mark);
-	facts = planner_facts(planner, outside_of(mark));
+		return mark->real ? mark->real : mark_outside(mark);
+	facts = planner_facts(planner, mark_outside(mark));
 	return facts && facts->kind != HOST_MISSING && facts->kind != HOST_LINK_REFUSED
 		       ? facts->real
 		       : NULL;
@@ -308,7 +303,7 @@ static const char *real_of(struct planner *planner, const struct mark *mark)
 static int refuse_homes(struct planner *planner, const struct mark *grant, size_t n)
 {
 	(void)sbx_error_what(planner->err, -E2BIG, "cannot leave the credentials out of '%.300s'",
-			     outside_of(grant));
+			     mark_outside(grant));
 	sbx_error_why(
 		planner->err,
 		"%s shows it; it contains the home directories of %zu accounts, and sbx examines at most %d",
@@ -323,7 +318,7 @@ static int refuse_unasked(struct planner *planner, const struct mark *grant, con
 		planner->err, -EAGAIN,
 		"the host was not probed for it: a symbolic link in the granted path has changed",
 		"try again, or name the directory without symbolic links",
-		"cannot leave '%.300s' out of '%.300s'", path, outside_of(grant));
+		"cannot leave '%.300s' out of '%.300s'", path, mark_outside(grant));
 }
 
 /* planner_facts() reports the guarded directories that sbx-spawn creates before the start as
@@ -362,8 +357,7 @@ static void add_except(struct planner *planner, struct mark *grant, const char *
 static void except(struct planner *planner, struct mark *grant, const char *real,
 		   const struct host_path *facts, unsigned rights)
 {
-	const char *rest = facts->real + (strcmp(real, "/") == 0 ? 0 : strlen(real));
-	const char *named = planner_join(planner, grant->path, rest + (*rest == '/'));
+	const char *named = planner_rebase(planner, facts->real, real, grant->path);
 	const char *path = grant->source ? named : facts->real;
 	struct mark *mark;
 
@@ -447,7 +441,7 @@ int mark_credentials(struct planner *planner)
 	int r = 0;
 
 	for (size_t i = 0; planner->request->credentials && i < n && r == 0; i++) {
-		struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
+		struct mark *mark = mark_at(planner, i);
 
 		if (loses(mark))
 			r = leave_all_out(planner, mark);

@@ -87,12 +87,9 @@ const struct guarded *guard_find_behind_link(const struct planner *planner, cons
 /* The path inside at which the grant shows @path. */
 static const char *seen_at(struct planner *planner, const struct mark *grant, const char *path)
 {
-	const char *rest;
-
 	if (!grant->source || !is_below(path, grant->source))
 		return path;
-	rest = path + strlen(grant->source);
-	return planner_join(planner, grant->path, rest + (*rest == '/'));
+	return planner_rebase(planner, path, grant->source, grant->path);
 }
 
 /* Asks about each directory on the way: in one of them the guarded path could be created. */
@@ -111,8 +108,7 @@ void ask_about_way(struct planner *planner, const char *path)
 static bool may_write_to(const struct planner *planner, const struct mark *grant,
 			 const struct host_path *directory)
 {
-	const struct host_path *granted =
-		host_find_path(planner->host, grant->source ? grant->source : grant->path);
+	const struct host_path *granted = host_find_path(planner->host, mark_outside(grant));
 
 	return directory->uid == planner->plan->uid || (directory->mode & (S_IWGRP | S_IWOTH)) ||
 	       (is_real_root(planner->host) && (!granted || directory->uid == granted->uid));
@@ -147,7 +143,7 @@ static bool can_be_made(struct planner *planner, const struct mark *grant, const
 static const struct host_path *find_loose_link(struct planner *planner, const struct mark *grant,
 					       const char *path, const char *inside)
 {
-	const char *outside = grant->source ? grant->source : grant->path, *directory;
+	const char *outside = mark_outside(grant), *directory;
 
 	for (size_t i = 0; i < planner->host->n_links; i++) {
 		const char *link = planner->host->links[i].path;
@@ -175,7 +171,7 @@ static void guard_directory(struct planner *planner, const struct mark *grant,
 	const char *inside = planner_keep(planner, seen_at(planner, grant, directory));
 
 	for (size_t i = planner->view.marks.n_rows; i-- > 0;) {
-		const struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
+		const struct mark *mark = mark_at(planner, i);
 
 		if (mark->kind == MARK_DENY && mark->origin.kind == ORIGIN_BUILT_IN &&
 		    strcmp(mark->path, inside) == 0)
@@ -203,7 +199,7 @@ static bool lies_in_guarded(struct planner *planner, const char *path)
 static bool guard_missing(struct planner *planner, const struct mark *grant, const char *path,
 			  const struct guarded *row)
 {
-	const char *outside = grant->source ? grant->source : grant->path, *directory;
+	const char *outside = mark_outside(grant), *directory;
 	const struct host_path *facts = host_find_path(planner->host, path);
 
 	if (!can_be_made(planner, grant, path, &directory))
@@ -237,7 +233,7 @@ static bool is_behind_link(const struct planner *planner, const struct mark *gra
 
 static void guard(struct planner *planner, const struct mark *grant, const struct guarded *row)
 {
-	const char *outside = grant->source ? grant->source : grant->path, *path = row->path;
+	const char *outside = mark_outside(grant), *path = row->path;
 	const struct host_path *loose = NULL;
 	unsigned rights = rights_taken(grant, row);
 	bool is_linked;
@@ -283,7 +279,7 @@ void mark_guarded(struct planner *planner)
 	size_t n = planner->view.marks.n_rows;
 
 	for (size_t i = 0; list && i < n; i++) {
-		const struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
+		const struct mark *mark = mark_at(planner, i);
 
 		/* Most marks are exceptions for credentials, and the table has some 200 rows. */
 		if (!shows_host(mark))
@@ -297,11 +293,6 @@ void mark_guarded(struct planner *planner)
 
 static const struct step_origin protects = { ORIGIN_BUILT_IN, "the protection of repositories" };
 
-static struct mark *mark_at(const struct planner *planner, size_t i)
-{
-	return ((struct mark **)planner->view.marks.rows)[i];
-}
-
 static bool is_writable(const struct mark *mark)
 {
 	return mark->kind == MARK_ALLOW && (mark->rights & RIGHT_WRITE) &&
@@ -311,8 +302,7 @@ static bool is_writable(const struct mark *mark)
 /* The facts about @grant's path outside, without links; NULL if it does not exist. */
 static const struct host_path *facts_of(struct planner *planner, const struct mark *grant)
 {
-	const struct host_path *facts =
-		planner_facts(planner, grant->source ? grant->source : grant->path);
+	const struct host_path *facts = planner_facts(planner, mark_outside(grant));
 
 	return facts && facts->real && facts->kind != HOST_LINK_REFUSED ? facts : NULL;
 }
@@ -321,11 +311,9 @@ static const struct host_path *facts_of(struct planner *planner, const struct ma
 static const char *repository_seen_at(struct planner *planner, const struct mark *grant,
 				      const char *real, const char *path)
 {
-	const char *rest = path + strlen(real);
-
 	if (!grant->source)
 		return path;
-	return planner_keep(planner, planner_join(planner, grant->path, rest + (*rest == '/')));
+	return planner_keep(planner, planner_rebase(planner, path, real, grant->path));
 }
 
 /* May the command write to @path itself by any grant, or with @below to a path in it? */
@@ -503,9 +491,7 @@ int mark_git(struct planner *planner)
 			/* kernel/probe takes a mark for ".git" as the question about all
 			 * repositories in that directory. */
 			planner_add_mark(planner, MARK_DENY,
-					 planner_join(planner,
-						      grant->source ? grant->source : grant->path,
-						      ".git"),
+					 planner_join(planner, mark_outside(grant), ".git"),
 					 RIGHT_WRITE, protects);
 		else if (planner->host->git_unclear)
 			r = refuse_unclear(planner);

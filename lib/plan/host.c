@@ -21,22 +21,17 @@ bool host_path_is_closed(const struct host_path *facts)
 	return (facts->mode & needed) != needed;
 }
 
+static int compare_with_row(const void *path, const void *row)
+{
+	return strcmp(path, ((const struct host_path *)row)->path);
+}
+
 const struct host_path *host_find_path(const struct host *host, const char *path)
 {
-	size_t low = 0, high = host->n_paths;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(path, host->paths[middle].path);
-
-		if (order == 0)
-			return &host->paths[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
+	/* bsearch() must not be given NULL. */
+	return host->n_paths == 0 ? NULL
+				  : bsearch(path, host->paths, host->n_paths, sizeof(*host->paths),
+					    compare_with_row);
 }
 
 static void add(struct planner *planner, struct list *paths, const char *path)
@@ -53,20 +48,18 @@ static void add(struct planner *planner, struct list *paths, const char *path)
 static void add_below_mounts(struct planner *planner, struct list *paths, const char *path)
 {
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
-		const struct mark *mount = ((struct mark **)planner->view.marks.rows)[i];
-		const char *rest;
+		const struct mark *mount = mark_at(planner, i);
 
-		if (mount->kind != MARK_ALLOW || !mount->source || !is_below(path, mount->path))
-			continue;
-		rest = path + strlen(mount->path);
-		add(planner, paths, planner_join(planner, mount->source, rest + (*rest == '/')));
+		if (mount->kind == MARK_ALLOW && mount->source && is_below(path, mount->path))
+			add(planner, paths,
+			    planner_rebase(planner, path, mount->path, mount->source));
 	}
 }
 
 static bool has_mounts(const struct planner *planner)
 {
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++)
-		if (((struct mark **)planner->view.marks.rows)[i]->source)
+		if (mark_at(planner, i)->source)
 			return true;
 	return false;
 }
@@ -76,7 +69,7 @@ static void add_marks(struct planner *planner, struct list *paths)
 	bool below_mounts = has_mounts(planner);
 
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
-		const struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
+		const struct mark *mark = mark_at(planner, i);
 
 		if (below_mounts)
 			add_below_mounts(planner, paths, mark->path);

@@ -316,7 +316,7 @@ static bool is_on_the_way(const struct planner *planner, const struct host_link 
 	const struct host *host = planner->host;
 
 	for (size_t i = 0; i < n_marks; i++) {
-		const struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
+		const struct mark *mark = mark_at(planner, i);
 
 		if (mark->kind == MARK_ALLOW && !(mark->flags & MARK_OURS) && !mark->source &&
 		    (mark->rights & RIGHTS_SEEN) && is_below(mark->path, link->path))
@@ -334,15 +334,9 @@ void mark_links(struct planner *planner)
 
 	for (size_t i = 0; i < planner->host->n_links; i++) {
 		const struct host_link *link = &planner->host->links[i];
-		struct mark *mark;
 
-		if (!is_on_the_way(planner, link, n))
-			continue;
-		mark = planner_add_mark(planner, MARK_ALLOW, link->path, RIGHT_READ,
-					origin_built_in);
-		mark->content = CONTENT_LINK;
-		mark->flags = MARK_OURS;
-		mark->text = link->target;
+		if (is_on_the_way(planner, link, n))
+			mark_link(planner, link->path, link->target);
 	}
 }
 
@@ -363,19 +357,18 @@ static void deny_where_shown(struct planner *planner)
 	size_t n = planner->view.marks.n_rows;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct mark *shown = ((struct mark **)planner->view.marks.rows)[i];
+		const struct mark *shown = mark_at(planner, i);
 
 		if (shown->kind != MARK_ALLOW || !shown->source)
 			continue;
 		for (size_t k = 0; k < n; k++) {
-			const struct mark *denied = ((struct mark **)planner->view.marks.rows)[k];
-			const char *path = shown->path, *rest;
+			const struct mark *denied = mark_at(planner, k);
+			const char *path = shown->path;
 
 			if (!is_about_host(denied))
 				continue;
-			rest = denied->path + strlen(shown->source);
 			if (is_below(denied->path, shown->source))
-				path = planner_join(planner, path, rest + (*rest == '/'));
+				path = planner_rebase(planner, denied->path, shown->source, path);
 			else if (!is_below(shown->source, denied->path))
 				continue;
 			planner_add_mark(planner, denied->kind, path, denied->rights,

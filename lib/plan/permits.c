@@ -184,16 +184,13 @@ static const char *name_rights(struct planner *planner, unsigned rights)
 static const char *find_source(struct planner *planner, const struct step *carrier,
 			       const char *path)
 {
-	const char *target, *source, *rest;
+	const char *target, *source;
 
 	if (!carrier || (carrier->kind != STEP_BIND && carrier->kind != STEP_OVERLAY))
 		return NULL;
 	target = step_target(carrier);
 	source = carrier->kind == STEP_BIND ? carrier->bind.source : carrier->overlay.source;
-	if (strcmp(source, target) == 0)
-		return NULL;
-	rest = path + strlen(target);
-	return planner_join(planner, source, rest + (*rest == '/'));
+	return strcmp(source, target) == 0 ? NULL : planner_rebase(planner, path, target, source);
 }
 
 static int refuse_more(struct planner *planner, const struct asked_path *asked, unsigned more)
@@ -317,7 +314,7 @@ static int compare(struct planner *planner, const struct place *place)
 /* The path at which the step shows @outside, or a path below it; NULL if it shows neither. */
 static const char *find_shown(struct planner *planner, const struct step *step, const char *outside)
 {
-	const char *source, *rest;
+	const char *source;
 
 	if (step->kind != STEP_BIND && step->kind != STEP_OVERLAY)
 		return NULL;
@@ -326,8 +323,7 @@ static const char *find_shown(struct planner *planner, const struct step *step, 
 		return step_target(step);
 	if (!is_below(outside, source))
 		return NULL;
-	rest = outside + (strcmp(source, "/") == 0 ? 0 : strlen(source));
-	return planner_join(planner, step_target(step), rest + (*rest == '/'));
+	return planner_rebase(planner, outside, source, step_target(step));
 }
 
 /*

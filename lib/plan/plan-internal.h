@@ -250,10 +250,21 @@ const char *planner_format(struct planner *planner, const char *format, ...)
 const char *planner_take_text(struct planner *planner);
 /* Joins "/a" and "b/c" to "/a/b/c"; adds nothing for "". */
 const char *planner_join(struct planner *planner, const char *directory, const char *rest);
+/* The path that @path, which is @from or below it, has where @to is at @from's place. */
+const char *planner_rebase(struct planner *planner, const char *path, const char *from,
+			   const char *to);
 /* Is @path @directory itself or below it? Both must be normal. */
 bool is_below(const char *path, const char *directory);
 struct step *planner_add_step(struct planner *planner, enum step_kind kind,
 			      struct step_origin origin);
+static inline struct mark *mark_at(const struct planner *planner, size_t i)
+{
+	return ((struct mark **)planner->view.marks.rows)[i];
+}
+static inline const char *mark_outside(const struct mark *mark)
+{
+	return mark->source ? mark->source : mark->path;
+}
 struct mark *planner_add_mark(struct planner *planner, enum mark_kind kind, const char *path,
 			      unsigned rights, struct step_origin origin);
 /* Adds a notice; the caller may set its flags at once. */
@@ -310,6 +321,8 @@ void note_credentials(struct planner *planner);
 bool place_is_of_credentials(const struct place *place);
 
 /* system.c */
+/* Marks a symbolic link of the sandbox's own. */
+void mark_link(struct planner *planner, const char *path, const char *target);
 bool has_own_tmp(const struct planner *planner);
 /* @size_bytes 0: the default size of a tmpfs. */
 void mark_as_tmpfs(struct planner *planner, struct mark *mark, uint64_t size_bytes);

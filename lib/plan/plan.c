@@ -101,6 +101,14 @@ const char *planner_join(struct planner *planner, const char *directory, const c
 	return joined;
 }
 
+const char *planner_rebase(struct planner *planner, const char *path, const char *from,
+			   const char *to)
+{
+	const char *rest = path + strlen(from);
+
+	return planner_join(planner, to, rest + (*rest == '/'));
+}
+
 bool is_below(const char *path, const char *directory)
 {
 	size_t len = strlen(directory);

@@ -635,12 +635,12 @@ static int check_target(struct planner *planner, const struct shown *shown)
 	struct place *place = shown->place;
 	const struct shown *carrier = shown->carrier;
 	const struct host_path *facts;
-	const char *rest, *covered;
+	const char *covered;
 
 	if (!carrier || place_is_fresh(carrier) || !carrier->place->source)
 		return 0;
-	rest = place->path + strlen(carrier->place->path);
-	covered = planner_join(planner, carrier->place->source, rest + (*rest == '/'));
+	covered =
+		planner_rebase(planner, place->path, carrier->place->path, carrier->place->source);
 	facts = planner_facts(planner, covered);
 	if (facts && facts->kind != HOST_MISSING && facts->kind != HOST_LINK_REFUSED)
 		return 0;

@@ -81,7 +81,7 @@ static const struct {
 	{ "/dev/stderr", "/proc/self/fd/2" },
 };
 
-static void mark_link(struct planner *planner, const char *path, const char *target)
+void mark_link(struct planner *planner, const char *path, const char *target)
 {
 	struct mark *mark =
 		planner_add_mark(planner, MARK_ALLOW, path, RIGHT_READ, origin_built_in);
@@ -218,11 +218,6 @@ bool home_is_usable(const char *path)
 	return true;
 }
 
-static struct mark *mark_at(const struct planner *planner, size_t i)
-{
-	return ((struct mark **)planner->view.marks.rows)[i];
-}
-
 /* The path without symbolic links, if the host was asked about it. */
 static const char *real_path(struct planner *planner, const char *path)
 {
@@ -233,8 +228,7 @@ static const char *real_path(struct planner *planner, const char *path)
 
 static bool is_missing(struct planner *planner, const struct mark *mark)
 {
-	const struct host_path *facts =
-		planner_facts(planner, mark->source ? mark->source : mark->path);
+	const struct host_path *facts = planner_facts(planner, mark_outside(mark));
 
 	return facts && facts->kind == HOST_MISSING;
 }

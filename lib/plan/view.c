@@ -38,7 +38,7 @@ static int refuse_mark(struct planner *planner, const struct mark *mark, int cod
 		       const char *fix)
 {
 	(void)sbx_error_what(planner->err, code, "cannot show '%.300s' to the sandbox",
-			     mark->source ? mark->source : mark->path);
+			     mark_outside(mark));
 	sbx_error_why(planner->err, "%s names it, and %s", origin_text(&mark->origin), why);
 	sbx_error_fix(planner->err, "%s", fix);
 	return code;
@@ -81,7 +81,7 @@ static int drop(struct planner *planner, struct mark *mark, int code, const char
 
 static const char *fix_of_missing(struct planner *planner, const struct mark *mark)
 {
-	const char *path = mark->source ? mark->source : mark->path;
+	const char *path = mark_outside(mark);
 	bool is_read = strcmp(origin_text(&mark->origin), "--read") == 0;
 
 	if (mark->origin.kind != ORIGIN_ARGUMENT)
@@ -141,7 +141,7 @@ static const struct mark *find_mount(const struct planner *planner, const struct
 	const struct mark *found = NULL;
 
 	for (size_t i = 0; i < planner->view.marks.n_rows && !mark->source; i++) {
-		const struct mark *mount = ((struct mark **)planner->view.marks.rows)[i];
+		const struct mark *mount = mark_at(planner, i);
 
 		if (is_mount(mount) && is_below(mark->path, mount->path) &&
 		    (!found || is_below(mount->path, found->path)))
@@ -150,16 +150,9 @@ static const struct mark *find_mount(const struct planner *planner, const struct
 	return found;
 }
 
-static const char *rest_of(const char *path, const char *directory)
-{
-	const char *rest = path + strlen(directory);
-
-	return rest + (*rest == '/');
-}
-
 static int find_facts(struct planner *planner, struct mark *mark, const struct mark *mount)
 {
-	const char *outside = mark->source ? mark->source : mark->path;
+	const char *outside = mark_outside(mark);
 
 	mark->place = mark->path;
 	if ((mark->flags & MARK_OURS) || strcmp(mark->path, "/") == 0)
@@ -168,7 +161,7 @@ static int find_facts(struct planner *planner, struct mark *mark, const struct m
 	if (strcmp(outside, "/") == 0)
 		return 0;
 	if (mount)
-		outside = planner_join(planner, mount->source, rest_of(outside, mount->path));
+		outside = planner_rebase(planner, outside, mount->path, mount->source);
 	mark->facts = planner_facts(planner, outside);
 	if (!mark->facts) {
 		(void)sbx_error_what(planner->err, -EINVAL, "cannot plan for '%.300s'", outside);
@@ -186,9 +179,8 @@ static void find_place(struct planner *planner, struct mark *mark, const struct 
 
 	if (mount) {
 		facts = host_find_path(planner->host, mount->path);
-		mark->place =
-			planner_join(planner, facts && facts->real ? facts->real : mount->path,
-				     rest_of(mark->path, mount->path));
+		mark->place = planner_rebase(planner, mark->path, mount->path,
+					     facts && facts->real ? facts->real : mount->path);
 		return;
 	}
 	if (mark->source)
@@ -252,7 +244,7 @@ static int refuse_linked_denial(struct planner *planner, const struct mark *mark
 	    facts->kind == HOST_LINK_REFUSED || strcmp(facts->real, facts->path) == 0)
 		return 0;
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
-		const struct mark *mount = ((struct mark **)planner->view.marks.rows)[i];
+		const struct mark *mount = mark_at(planner, i);
 
 		if (!is_mount(mount) || (!is_below(facts->real, mount->source) &&
 					 !is_below(mount->source, facts->real)))
