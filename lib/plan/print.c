@@ -35,60 +35,51 @@ static void add_names(struct text *out, const struct flag_names *names, const ch
 			text_addf(out, "%s%s", before, names->rows[i].name);
 }
 
-static void add_string(struct text *out, const struct step *step, const struct step_field *field)
+static void add_owner(struct text *out, const struct step_owner *owner, const char *before)
 {
-	const char *string = step_field_string(step, field);
-
-	if (!string || (field->type == FIELD_SOURCE && strcmp(string, step_target(step)) == 0))
-		return;
-	text_add(out, field->before);
-	text_add_visible_string(out, string);
-}
-
-static void add_bool(struct text *out, const struct step *step, const struct step_field *field)
-{
-	if (step_field_number(step, field))
-		text_add(out, field->before);
-}
-
-static void add_number(struct text *out, const struct step *step, const struct step_field *field)
-{
-	text_addf(out, "%s%" PRIu64, field->before, step_field_number(step, field));
-}
-
-static void add_bytes(struct text *out, const struct step *step, const struct step_field *field)
-{
-	text_add(out, field->before);
-	units_add_size(out, step_field_number(step, field));
-}
-
-static void add_mode(struct text *out, const struct step *step, const struct step_field *field)
-{
-	text_addf(out, "%s0%" PRIo64, field->before, step_field_number(step, field));
-}
-
-static void add_bits(struct text *out, const struct step *step, const struct step_field *field)
-{
-	add_names(out, field->spoken, field->before, step_field_number(step, field));
-}
-
-static void add_owner(struct text *out, const struct step *step, const struct step_field *field)
-{
-	const struct step_owner *owner = step_field_owner(step, field);
-
 	if (!owner->is_set)
 		return;
-	text_addf(out, "%s%u", field->before, owner->uid);
+	text_addf(out, "%s%u", before, owner->uid);
 	if (owner->gid != STEP_NO_GID)
 		text_addf(out, ":%u", owner->gid);
 }
 
-static void (*const add_field[])(struct text *out, const struct step *step,
-				 const struct step_field *field) = {
-	[FIELD_TARGET] = add_string, [FIELD_SOURCE] = add_string, [FIELD_STRING] = add_string,
-	[FIELD_BOOL] = add_bool,     [FIELD_NUMBER] = add_number, [FIELD_BYTES] = add_bytes,
-	[FIELD_MODE] = add_mode,     [FIELD_NAMES] = add_bits,	  [FIELD_OWNER] = add_owner,
-};
+static void add_field(struct text *out, const struct step *step, const struct step_field *field)
+{
+	const char *string;
+
+	switch (field->type) {
+	case FIELD_TARGET:
+	case FIELD_SOURCE:
+	case FIELD_STRING:
+		string = step_field_string(step, field);
+		if (!string ||
+		    (field->type == FIELD_SOURCE && strcmp(string, step_target(step)) == 0))
+			return;
+		text_add(out, field->before);
+		text_add_visible_string(out, string);
+		return;
+	case FIELD_BOOL:
+		text_add(out, step_field_number(step, field) ? field->before : "");
+		return;
+	case FIELD_NUMBER:
+		text_addf(out, "%s%" PRIu64, field->before, step_field_number(step, field));
+		return;
+	case FIELD_BYTES:
+		text_add(out, field->before);
+		units_add_size(out, step_field_number(step, field));
+		return;
+	case FIELD_MODE:
+		text_addf(out, "%s0%" PRIo64, field->before, step_field_number(step, field));
+		return;
+	case FIELD_NAMES:
+		add_names(out, field->spoken, field->before, step_field_number(step, field));
+		return;
+	case FIELD_OWNER:
+		add_owner(out, step_field_owner(step, field), field->before);
+		return;
+	}
+}
 
 static void origin_add_text(struct text *out, const struct step_origin *origin)
 {
@@ -108,7 +99,7 @@ static void add_step(struct text *out, const struct plan *plan, const struct ste
 	text_add(out, row->name);
 	for (const struct step_field *field = row->fields; field && field->name; field++)
 		if (field->before)
-			add_field[field->type](out, step, field);
+			add_field(out, step, field);
 	if (row->tell)
 		row->tell(out, plan, step);
 	if (step->origin.text || is_of_tree) {
@@ -116,6 +107,12 @@ static void add_step(struct text *out, const struct plan *plan, const struct ste
 		origin_add_text(out, &step->origin);
 	}
 	text_add_char(out, '\n');
+}
+
+static void add_limit(struct text *out, enum limit limit, const struct plan_limit *held)
+{
+	text_addf(out, "%s ", limit_name(limit));
+	limit_add_value(out, limit, held->value);
 }
 
 static void add_holder(struct text *out, enum limit limit, const struct plan_limit *held)
@@ -138,8 +135,8 @@ static void add_limits(struct text *out, const struct plan *plan)
 
 		if (!limit->is_set)
 			continue;
-		text_addf(out, "limit %s ", limit_name((enum limit)i));
-		limit_add_value(out, (enum limit)i, limit->value);
+		text_add(out, "limit ");
+		add_limit(out, (enum limit)i, limit);
 		add_holder(out, (enum limit)i, limit);
 		text_add(out, "  # ");
 		origin_add_text(out, &limit->origin);
@@ -200,8 +197,8 @@ void plan_add_tier_line(struct text *out, const struct plan *plan)
 
 		if (!limit->is_set)
 			continue;
-		text_addf(out, "%s%s ", between, limit_name((enum limit)i));
-		limit_add_value(out, (enum limit)i, limit->value);
+		text_add(out, between);
+		add_limit(out, (enum limit)i, limit);
 		add_holder(out, (enum limit)i, limit);
 		between = ", ";
 	}
@@ -250,55 +247,11 @@ static void write_text(struct json_writer *json, const char *name, const char *t
 		json_member_string(json, name, text);
 }
 
-static void write_string(struct json_writer *json, const struct step *step,
-			 const struct step_field *field)
+static void write_owner(struct json_writer *json, const char *name, const struct step_owner *owner)
 {
-	write_text(json, field->name, step_field_string(step, field));
-}
-
-static void write_bool(struct json_writer *json, const struct step *step,
-		       const struct step_field *field)
-{
-	json_member_bool(json, field->name, step_field_number(step, field));
-}
-
-static void write_number(struct json_writer *json, const struct step *step,
-			 const struct step_field *field)
-{
-	json_member_u64(json, field->name, step_field_number(step, field));
-}
-
-static void write_bytes(struct json_writer *json, const struct step *step,
-			const struct step_field *field)
-{
-	if (step_field_number(step, field) > 0)
-		write_number(json, step, field);
-}
-
-/* JSON has no octal numbers: write a string such as "0755". */
-static void write_mode(struct json_writer *json, const struct step *step,
-		       const struct step_field *field)
-{
-	char mode[16];
-
-	(void)snprintf(mode, sizeof(mode), "0%o", (unsigned)step_field_number(step, field));
-	json_member_string(json, field->name, mode);
-}
-
-static void write_bits(struct json_writer *json, const struct step *step,
-		       const struct step_field *field)
-{
-	write_names(json, field->name, field->names, step_field_number(step, field));
-}
-
-static void write_owner(struct json_writer *json, const struct step *step,
-			const struct step_field *field)
-{
-	const struct step_owner *owner = step_field_owner(step, field);
-
 	if (!owner->is_set)
 		return;
-	json_add_name(json, field->name);
+	json_add_name(json, name);
 	json_add_object(json);
 	json_member_u64(json, "uid", owner->uid);
 	if (owner->gid != STEP_NO_GID)
@@ -306,12 +259,40 @@ static void write_owner(struct json_writer *json, const struct step *step,
 	json_end_object(json);
 }
 
-static void (*const write_field[])(struct json_writer *json, const struct step *step,
-				   const struct step_field *field) = {
-	[FIELD_TARGET] = write_string, [FIELD_SOURCE] = write_string, [FIELD_STRING] = write_string,
-	[FIELD_BOOL] = write_bool,     [FIELD_NUMBER] = write_number, [FIELD_BYTES] = write_bytes,
-	[FIELD_MODE] = write_mode,     [FIELD_NAMES] = write_bits,    [FIELD_OWNER] = write_owner,
-};
+static void write_field(struct json_writer *json, const struct step *step,
+			const struct step_field *field)
+{
+	char mode[16];
+
+	switch (field->type) {
+	case FIELD_TARGET:
+	case FIELD_SOURCE:
+	case FIELD_STRING:
+		write_text(json, field->name, step_field_string(step, field));
+		return;
+	case FIELD_BOOL:
+		json_member_bool(json, field->name, step_field_number(step, field));
+		return;
+	case FIELD_BYTES:
+		if (step_field_number(step, field) == 0)
+			return;
+		__attribute__((__fallthrough__));
+	case FIELD_NUMBER:
+		json_member_u64(json, field->name, step_field_number(step, field));
+		return;
+	case FIELD_MODE:
+		/* JSON has no octal numbers: write a string such as "0755". */
+		(void)snprintf(mode, sizeof(mode), "0%o", (unsigned)step_field_number(step, field));
+		json_member_string(json, field->name, mode);
+		return;
+	case FIELD_NAMES:
+		write_names(json, field->name, field->names, step_field_number(step, field));
+		return;
+	case FIELD_OWNER:
+		write_owner(json, field->name, step_field_owner(step, field));
+		return;
+	}
+}
 
 static void write_step(struct json_writer *json, const struct step *step)
 {
@@ -321,7 +302,7 @@ static void write_step(struct json_writer *json, const struct step *step)
 	json_member_string(json, "kind", row->name);
 	json_member_string(json, "stage", stages[row->stage]);
 	for (const struct step_field *field = row->fields; field && field->name; field++)
-		write_field[field->type](json, step, field);
+		write_field(json, step, field);
 	write_origin(json, &step->origin);
 	json_end_object(json);
 }
@@ -694,52 +675,41 @@ static void add_devices(struct text *out, const struct plan *plan)
 	text_add(out, between[0] ? "\n" : "none\n");
 }
 
-static void add_limit(struct text *out, const struct plan *plan, enum limit limit)
+/* Adds the limits that are enforced, or those that are not; returns their number. */
+static size_t add_some_limits(struct text *out, const struct plan *plan, bool is_enforced)
 {
-	const struct plan_limit *held = &plan->limits[limit];
-	const char *part = limit_part_held(limit, held->holder);
+	size_t n = 0;
 
-	text_addf(out, "%s ", limit_name(limit));
-	limit_add_value(out, limit, held->value);
-	if (part)
-		text_addf(out, " (%s)", part);
+	for (int i = 0; i < N_LIMITS; i++) {
+		const struct plan_limit *held = &plan->limits[i];
+		const char *part = limit_part_held((enum limit)i, held->holder);
+
+		if (!held->is_set || (held->holder != HELD_BY_NOBODY) != is_enforced)
+			continue;
+		text_add(out, n++ > 0 ? ", " : "");
+		add_limit(out, (enum limit)i, held);
+		if (part)
+			text_addf(out, " (%s)", part);
+	}
+	return n;
 }
 
 static void add_limits_held(struct text *out, const struct plan *plan)
 {
-	const char *between = "";
-
 	text_addf(out, LABEL, "limits");
-	for (int i = 0; i < N_LIMITS; i++) {
-		if (!plan->limits[i].is_set || plan->limits[i].holder == HELD_BY_NOBODY)
-			continue;
-		text_add(out, between);
-		add_limit(out, plan, (enum limit)i);
-		between = ", ";
-	}
-	text_add(out, between[0] ? "\n" : "none\n");
+	text_add(out, add_some_limits(out, plan, true) > 0 ? "\n" : "none\n");
 }
 
 static void add_unenforced(struct text *out, const struct plan *plan)
 {
-	const char *between = "";
 	_cleanup_text_ struct text line = TEXT_INIT;
+	size_t n = add_some_limits(&line, plan, false);
 
-	for (int i = 0; i < N_LIMITS; i++) {
-		const struct plan_limit *limit = &plan->limits[i];
-
-		if (!limit->is_set || limit->holder != HELD_BY_NOBODY)
-			continue;
-		text_add(&line, between);
-		add_limit(&line, plan, (enum limit)i);
-		between = ", ";
-	}
 	for (size_t i = 0; i < plan->n_notices; i++) {
 		if (!plan->notices[i].is_weaker || plan->notices[i].is_of_limit)
 			continue;
-		text_add(&line, between[0] ? "; " : "");
+		text_add(&line, n++ > 0 ? "; " : "");
 		text_add_visible_string(&line, plan->notices[i].what);
-		between = "; ";
 	}
 	if (line.len > 0)
 		text_addf(out, LABEL "%s\n", "not enforced", text_string(&line));
