@@ -28,18 +28,19 @@
 static const struct {
 	enum layer layer;
 	const char *name;
+	uint64_t clone_flag; /* of a namespace, else 0 */
 } layers[] = {
-	{ LAYER_USER, "user" },
-	{ LAYER_MOUNT, "mount" },
-	{ LAYER_PID, "pid" },
-	{ LAYER_IPC, "ipc" },
-	{ LAYER_UTS, "uts" },
-	{ LAYER_NET, "net" },
-	{ LAYER_CGROUP_NAMESPACE, "cgroup-namespace" },
-	{ LAYER_LANDLOCK, "landlock" },
-	{ LAYER_SECCOMP, "seccomp" },
-	{ LAYER_CAPABILITIES, "capabilities" },
-	{ LAYER_CGROUP, "cgroup" },
+	{ LAYER_USER, "user", CLONE_NEWUSER },
+	{ LAYER_MOUNT, "mount", CLONE_NEWNS },
+	{ LAYER_PID, "pid", CLONE_NEWPID },
+	{ LAYER_IPC, "ipc", CLONE_NEWIPC },
+	{ LAYER_UTS, "uts", CLONE_NEWUTS },
+	{ LAYER_NET, "net", CLONE_NEWNET },
+	{ LAYER_CGROUP_NAMESPACE, "cgroup-namespace", CLONE_NEWCGROUP },
+	{ LAYER_LANDLOCK, "landlock", 0 },
+	{ LAYER_SECCOMP, "seccomp", 0 },
+	{ LAYER_CAPABILITIES, "capabilities", 0 },
+	{ LAYER_CGROUP, "cgroup", 0 },
 };
 
 static const struct {
@@ -166,19 +167,6 @@ static const struct demand {
 	{ "plugins.namespaces", NAMESPACE_LAYERS }, { "isolation.namespaces", NAMESPACE_LAYERS },
 	{ "plugins.landlock", LAYER_LANDLOCK },	    { "isolation.landlock", LAYER_LANDLOCK },
 	{ "plugins.seccomp", LAYER_SECCOMP },
-};
-
-static const struct {
-	unsigned layer;
-	uint64_t flag;
-} namespaces[] = {
-	{ LAYER_USER, CLONE_NEWUSER },
-	{ LAYER_MOUNT, CLONE_NEWNS },
-	{ LAYER_PID, CLONE_NEWPID },
-	{ LAYER_IPC, CLONE_NEWIPC },
-	{ LAYER_UTS, CLONE_NEWUTS },
-	{ LAYER_NET, CLONE_NEWNET },
-	{ LAYER_CGROUP_NAMESPACE, CLONE_NEWCGROUP },
 };
 
 static const char fix_landlock[] = "boot with Landlock in the list of LSMs (lsm=landlock,...), on "
@@ -354,9 +342,9 @@ void add_namespaces(struct planner *planner)
 {
 	uint64_t flags = 0;
 
-	for (size_t i = 0; i < N_ELEMENTS(namespaces); i++)
-		if (planner->plan->layers & namespaces[i].layer)
-			flags |= namespaces[i].flag;
+	for (size_t i = 0; i < N_ELEMENTS(layers); i++)
+		if (planner->plan->layers & layers[i].layer)
+			flags |= layers[i].clone_flag;
 	if (flags)
 		planner_add_step(planner, STEP_NAMESPACES, origin_built_in)
 			->namespaces.clone_flags = flags;
