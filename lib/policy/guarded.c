@@ -537,50 +537,22 @@ int guarded_find(char *const *environment, uid_t uid, const char *const *policie
 static const char *const debug_mode[] = { "debug", NULL };
 static const char *const modest_modes[] = { "strict", "explore", NULL };
 
+#define GUARD(called, taken, why)                                                                  \
+	{                                                                                          \
+		.name = (called), .operations = (taken), .is_guard = true, .action = POLICY_DENY,  \
+		.reason = (why)                                                                    \
+	}
+
 static const struct builtin_rule builtins[] = {
-	{
-		.name = GUARDED_BY_POLICY_FILES,
-		.operations = FS_WRITE,
-		.is_guard = true,
-		.action = POLICY_DENY,
-		.reason = "policy files change through policy.update only",
-	},
-	{
-		.name = GUARDED_BY_PROGRAMS,
-		.operations = FS_WRITE,
-		.is_guard = true,
-		.action = POLICY_DENY,
-		.reason = "the programs that enforce the policy cannot be written",
-	},
-	{
-		.name = GUARDED_BY_UNITS,
-		.operations = FS_WRITE,
-		.is_guard = true,
-		.action = POLICY_DENY,
-		.reason = "the units that start the enforcing services cannot be written",
-	},
-	{
-		.name = GUARDED_BY_DAEMON_FILES,
-		.operations = FILES,
-		.is_guard = true,
-		.action = POLICY_DENY,
-		.reason =
-			"the files of running services and sandboxes can be neither written nor read",
-	},
-	{
-		.name = GUARDED_BY_AUDIT_LOG,
-		.operations = FS_WRITE,
-		.is_guard = true,
-		.action = POLICY_DENY,
-		.reason = "the audit log grows through its service only",
-	},
-	{
-		.name = GUARDED_BY_STATE,
-		.operations = FS_WRITE,
-		.is_guard = true,
-		.action = POLICY_DENY,
-		.reason = "the services' state cannot be written",
-	},
+	GUARD(GUARDED_BY_POLICY_FILES, FS_WRITE, "policy files change through policy.update only"),
+	GUARD(GUARDED_BY_PROGRAMS, FS_WRITE,
+	      "the programs that enforce the policy cannot be written"),
+	GUARD(GUARDED_BY_UNITS, FS_WRITE,
+	      "the units that start the enforcing services cannot be written"),
+	GUARD(GUARDED_BY_DAEMON_FILES, FILES,
+	      "the files of running services and sandboxes can be neither written nor read"),
+	GUARD(GUARDED_BY_AUDIT_LOG, FS_WRITE, "the audit log grows through its service only"),
+	GUARD(GUARDED_BY_STATE, FS_WRITE, "the services' state cannot be written"),
 	{
 		.name = "builtin:container-run",
 		.operations = CONTAINER_RUN,
