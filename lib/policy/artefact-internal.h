@@ -125,12 +125,17 @@ static inline uint64_t hash_value(uint64_t seed, const struct artefact_value *ke
 			 hash_fold(key->bits[1] ^ seed, 0x8ebc6af09c88c6e3u) | 1);
 }
 
-/* Does the rule have a constraint? */
-static inline bool artefact_rule_is_bound(const struct artefact_rule *rule)
+/* The CONDITION_ bits of the conditions of @rule. */
+static inline uint8_t artefact_flags_of(const struct artefact_source *sources,
+					const struct artefact_rule *rule)
 {
-	return rule->require_sandbox != ARTEFACT_NONE || rule->require_token != 0 ||
-	       rule->sha256 != ARTEFACT_NONE || rule->max_file_size_bytes != UINT64_MAX ||
-	       rule->tls != TLS_SNI;
+	bool is_bound = rule->require_sandbox != ARTEFACT_NONE || rule->require_token != 0 ||
+			rule->sha256 != ARTEFACT_NONE || rule->max_file_size_bytes != UINT64_MAX ||
+			rule->tls != TLS_SNI;
+
+	return (uint8_t)((sources[rule->source].narrows ? CONDITION_NARROWS : 0) |
+			 (is_bound ? CONDITION_BOUND : 0) |
+			 (rule->exceptions.count > 0 ? CONDITION_EXCEPTED : 0));
 }
 
 /* The keys of a condition whose values are in its row of SECTION_LISTS. */

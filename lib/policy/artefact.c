@@ -83,9 +83,7 @@ struct check {
 	const struct artefact *artefact;
 	size_t n[N_SECTIONS];
 	uint64_t spanned[N_SECTIONS]; /* total length of all spans in the section */
-	uint8_t *seen_node;
-	uint8_t *seen_fork;
-	uint8_t *seen_pattern;
+	uint8_t *seen[N_SECTIONS];    /* of nodes, forks and patterns: rows that another leads to */
 	const char *problem;
 };
 
@@ -171,7 +169,6 @@ static void check_repeated(struct check *check, const struct artefact_condition 
 {
 	const struct artefact_source *sources = artefact_rows(check->artefact, SECTION_SOURCES);
 	const struct artefact_rule *rules = artefact_rows(check->artefact, SECTION_RULES);
-	unsigned flags = 0;
 
 	must(check, condition->rule < check->n[SECTION_RULES], "a condition belongs to no rule");
 	if (check->problem)
@@ -179,10 +176,9 @@ static void check_repeated(struct check *check, const struct artefact_condition 
 
 	const struct artefact_rule *rule = &rules[condition->rule];
 
-	flags |= sources[rule->source].narrows ? CONDITION_NARROWS : 0;
-	flags |= artefact_rule_is_bound(rule) ? CONDITION_BOUND : 0;
-	flags |= rule->exceptions.count > 0 ? CONDITION_EXCEPTED : 0;
-	must(check, condition->action == rule->action && condition->flags == flags,
+	must(check,
+	     condition->action == rule->action &&
+		     condition->flags == artefact_flags_of(sources, rule),
 	     "a condition contradicts its rule");
 }
 
@@ -256,14 +252,24 @@ static void check_addressed(struct check *check)
 	}
 }
 
-static void lead_to_node(struct check *check, uint32_t node)
+/* Notes that a row leads to @row of the section; only one may. */
+static void lead_to(struct check *check, enum artefact_section section, uint32_t row,
+		    const char *missing, const char *twice)
 {
-	if (node >= check->n[SECTION_NODES]) {
-		must(check, false, "a row refers to a node that does not exist");
+	uint8_t *seen = check->seen[section];
+
+	if (row >= check->n[section]) {
+		must(check, false, missing);
 		return;
 	}
-	must(check, !check->seen_node[node], "two rows refer to the same node, or one to a root");
-	check->seen_node[node] = 1;
+	must(check, !seen[row], twice);
+	seen[row] = 1;
+}
+
+static void lead_to_node(struct check *check, uint32_t node)
+{
+	lead_to(check, SECTION_NODES, node, "a row refers to a node that does not exist",
+		"two rows refer to the same node, or one to a root");
 }
 
 static void lead_to_optional_node(struct check *check, uint32_t node)
@@ -283,24 +289,10 @@ static void lead_to_table(struct check *check, const struct artefact_node *node)
 
 static void lead_to_pattern(struct check *check, uint32_t pattern)
 {
-	if (pattern == ARTEFACT_NONE)
-		return;
-	if (pattern >= check->n[SECTION_PATTERNS]) {
-		must(check, false, "a row refers to a pattern that does not exist");
-		return;
-	}
-	must(check, !check->seen_pattern[pattern], "two rows refer to the same pattern");
-	check->seen_pattern[pattern] = 1;
-}
-
-static void lead_to_fork(struct check *check, uint32_t fork)
-{
-	if (fork >= check->n[SECTION_FORKS]) {
-		must(check, false, "a node refers to a fork that does not exist");
-		return;
-	}
-	must(check, !check->seen_fork[fork], "two nodes refer to the same fork");
-	check->seen_fork[fork] = 1;
+	if (pattern != ARTEFACT_NONE)
+		lead_to(check, SECTION_PATTERNS, pattern,
+			"a row refers to a pattern that does not exist",
+			"two rows refer to the same pattern");
 }
 
 static void check_node(struct check *check, const struct artefact_node *node)
@@ -310,7 +302,9 @@ static void check_node(struct check *check, const struct artefact_node *node)
 	if (node->words != 0)
 		lead_to_table(check, node);
 	if (node->kind & NODE_FORK)
-		lead_to_fork(check, node->ends);
+		lead_to(check, SECTION_FORKS, node->ends,
+			"a node refers to a fork that does not exist",
+			"two nodes refer to the same fork");
 	else if (node->kind)
 		must(check, node->ends >> 2 < check->n[SECTION_CONDITIONS],
 		     "a node's posting refers to no condition");
@@ -338,7 +332,7 @@ static void check_nodes(struct check *check)
 	const struct artefact_fork *forks = artefact_rows(check->artefact, SECTION_FORKS);
 	const struct artefact_pattern *patterns = artefact_rows(check->artefact, SECTION_PATTERNS);
 
-	check->seen_node[0] = check->seen_node[1] = 1;
+	check->seen[SECTION_NODES][0] = check->seen[SECTION_NODES][1] = 1;
 	for (size_t i = 0; i < check->n[SECTION_NODES]; i++)
 		check_node(check, &nodes[i]);
 	for (size_t i = 0; i < check->n[SECTION_FORKS]; i++) {
@@ -434,9 +428,9 @@ static int check_all(const struct artefact *artefact, const char **problem)
 
 	if (!nodes || !forks || !patterns)
 		return -ENOMEM;
-	check.seen_node = nodes;
-	check.seen_fork = forks;
-	check.seen_pattern = patterns;
+	check.seen[SECTION_NODES] = nodes;
+	check.seen[SECTION_FORKS] = forks;
+	check.seen[SECTION_PATTERNS] = patterns;
 	check_header(&check);
 	check_rules(&check);
 	check_numbers(&check, SECTION_TEXTS, 0, SECTION_WORDS);

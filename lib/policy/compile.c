@@ -522,21 +522,9 @@ static int add_lists(struct builder *builder, const struct build_condition *made
 	return 0;
 }
 
-/* Copies of the rule's facts, so that a decision need not read the rule. */
-static uint8_t flags_of(const struct builder *builder, const struct rule *rule)
+static struct artefact_rule *last_rule(const struct builder *builder)
 {
-	const struct artefact_rule *row =
-		(struct artefact_rule *)builder->rules.data + builder->rules.n - 1;
-	const struct artefact_source *sources = builder->sources.data;
-	unsigned flags = 0;
-
-	if (sources[row->source].narrows)
-		flags |= CONDITION_NARROWS;
-	if (artefact_rule_is_bound(row))
-		flags |= CONDITION_BOUND;
-	if (rule->n_exceptions > 0)
-		flags |= CONDITION_EXCEPTED;
-	return (uint8_t)flags;
+	return (struct artefact_rule *)builder->rules.data + builder->rules.n - 1;
 }
 
 /* @ordinal is ARTEFACT_NONE for the match. */
@@ -557,7 +545,7 @@ static int add_condition(struct builder *builder, const struct rule *rule,
 		.ordinal = ordinal,
 		.lists = ARTEFACT_NONE,
 		.action = (uint8_t)rule->action,
-		.flags = flags_of(builder, rule),
+		.flags = artefact_flags_of(builder->sources.data, last_rule(builder)),
 	};
 	for (int key = 0; key < N_MATCH_KEYS; key++)
 		row->keys |= (uint16_t)(condition->lists[key].present << key);
@@ -591,12 +579,8 @@ static int add_exceptions(struct builder *builder, const struct rule *rule, stru
 			n_plain += !indexed;
 		}
 	}
-
-	struct artefact_rule *row =
-		(struct artefact_rule *)builder->rules.data + builder->rules.n - 1;
-
-	row->exceptions = span;
-	row->n_plain_exceptions = n_plain;
+	last_rule(builder)->exceptions = span;
+	last_rule(builder)->n_plain_exceptions = n_plain;
 	return 0;
 }
 
@@ -634,6 +618,7 @@ static int add_rule(struct builder *builder, const struct rule *rule, struct sbx
 		.column = rule->place.at.column,
 		.action = rule->action,
 		.condition = condition,
+		.exceptions.count = (uint32_t)rule->n_exceptions,
 		.require_token = rule->constraints.require_token,
 		.tls = rule->constraints.tls,
 		.max_file_size_bytes = rule->constraints.max_file_size_bytes,

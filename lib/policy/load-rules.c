@@ -322,10 +322,10 @@ static void load_constraints(struct loader *loader, const struct tree_node *map,
 static size_t add_examples(struct loader *loader, const struct tree_node *node, bool matches,
 			   struct example *examples)
 {
-	const struct tree_node *item = node && node->type == TREE_LIST ? node->first : node;
+	const struct tree_node *item = node ? first_of(node) : NULL;
 	size_t n = 0;
 
-	for (; item; item = item == node ? NULL : item->next) {
+	for (; item; item = next_of(node, item)) {
 		if (item->type != TREE_STRING)
 			continue;
 		examples[n].text = load_copy(loader, item->text);
@@ -505,9 +505,9 @@ static bool is_allowed_group(const struct loader *loader, const char *name)
 	const struct tree_node *net = get_top(loader, "net");
 	const struct tree_node *names =
 		net && net->type == TREE_MAP ? tree_get(loader->tree, net, "allowed_hosts") : NULL;
-	const struct tree_node *item = names && names->type == TREE_LIST ? names->first : names;
+	const struct tree_node *item = names ? first_of(names) : NULL;
 
-	for (; item; item = item == names ? NULL : item->next)
+	for (; item; item = next_of(names, item))
 		if (item->type == TREE_STRING && strcmp(item->text, name) == 0)
 			return true;
 	return false;
@@ -550,9 +550,7 @@ static void check_group(struct loader *loader, const struct tree_node *name)
 
 void load_allowed_hosts(struct loader *loader, const struct tree_node *node)
 {
-	const struct tree_node *item = node->type == TREE_LIST ? node->first : node;
-
-	for (; item; item = item == node ? NULL : item->next)
+	for (const struct tree_node *item = first_of(node); item; item = next_of(node, item))
 		if (item->type == TREE_STRING)
 			check_group(loader, item);
 }

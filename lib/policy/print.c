@@ -126,9 +126,20 @@ static void print_values_end(struct printer *printer)
 	printer->inside = false;
 }
 
-static void begin_value(struct printer *printer, const char *key)
+/* How a value is written: in quotes; a word that needs none in YAML; a number or a bool. */
+enum form {
+	QUOTED,
+	WORD,
+	PLAIN,
+};
+
+static void print_value(struct printer *printer, const char *key, const char *text, enum form form)
 {
 	begin_line(printer, key);
+	if (printer->json && form == PLAIN)
+		json_add_raw(&printer->writer, text, strlen(text));
+	else if (printer->json)
+		json_add_string(&printer->writer, text);
 	if (printer->json)
 		return;
 	if (!printer->inside)
@@ -136,44 +147,17 @@ static void begin_value(struct printer *printer, const char *key)
 	else if (printer->behind)
 		text_add(printer->out, ", ");
 	printer->behind = true;
-}
-
-static void end_value(struct printer *printer)
-{
-	if (!printer->json && !printer->inside)
+	if (form == QUOTED)
+		text_add_quoted(printer->out, text);
+	else
+		text_add(printer->out, text);
+	if (!printer->inside)
 		text_add_char(printer->out, '\n');
 }
 
 static void print_string(struct printer *printer, const char *key, const char *text)
 {
-	begin_value(printer, key);
-	if (printer->json)
-		json_add_string(&printer->writer, text);
-	else
-		text_add_quoted(printer->out, text);
-	end_value(printer);
-}
-
-/* For words that need no quotes. */
-static void print_word(struct printer *printer, const char *key, const char *word)
-{
-	begin_value(printer, key);
-	if (printer->json)
-		json_add_string(&printer->writer, word);
-	else
-		text_add(printer->out, word);
-	end_value(printer);
-}
-
-/* For numbers and bools. */
-static void print_plain(struct printer *printer, const char *key, const char *text)
-{
-	begin_value(printer, key);
-	if (printer->json)
-		json_add_raw(&printer->writer, text, strlen(text));
-	else
-		text_add(printer->out, text);
-	end_value(printer);
+	print_value(printer, key, text, QUOTED);
 }
 
 /* ---- settings: sorted by path, so that a section or a list is one run of rows ---- */
@@ -200,10 +184,7 @@ static size_t count_alike(const struct run *run, size_t len)
 
 static void print_scalar(struct printer *printer, const char *key, const struct setting *setting)
 {
-	if (setting->type == TREE_STRING)
-		print_string(printer, key, setting->text);
-	else
-		print_plain(printer, key, setting->text);
+	print_value(printer, key, setting->text, setting->type == TREE_STRING ? QUOTED : PLAIN);
 }
 
 /* @run begins with the list itself, followed by its items. */
@@ -288,7 +269,7 @@ static void print_operations(struct printer *printer, uint64_t operations)
 		print_string(printer, NULL, "*");
 	for (int row = 0; operations != operation_set("*") && operation_at(row); row++)
 		if (operations >> row & 1)
-			print_word(printer, NULL, operation_at(row)->name);
+			print_value(printer, NULL, operation_at(row)->name, WORD);
 	print_values_end(printer);
 }
 
@@ -334,15 +315,15 @@ static void print_constraints(struct printer *printer, const struct constraints 
 		return;
 	print_map(printer, "constraints");
 	if (constraints->require_sandbox)
-		print_word(printer, "require_sandbox", constraints->require_sandbox);
+		print_value(printer, "require_sandbox", constraints->require_sandbox, WORD);
 	if (constraints->require_token)
-		print_plain(printer, "require_capability_token", "true");
+		print_value(printer, "require_capability_token", "true", PLAIN);
 	if (has_size)
 		print_size(printer, "max_file_size", constraints->max_file_size_bytes);
 	if (constraints->sha256)
 		print_string(printer, "sha256", constraints->sha256);
 	if (constraints->tls == TLS_ANY)
-		print_word(printer, "tls", "any");
+		print_value(printer, "tls", "any", WORD);
 	print_map_end(printer);
 }
 
@@ -391,7 +372,7 @@ static void print_rule(struct printer *printer, const struct policy *policy, siz
 	print_map(printer, NULL);
 	print_name(printer, policy, i);
 	print_condition(printer, "match", &rule->match);
-	print_word(printer, "action", policy_action_name(rule->action));
+	print_value(printer, "action", policy_action_name(rule->action), WORD);
 	if (rule->n_exceptions > 0) {
 		print_list(printer, "except");
 		for (size_t k = 0; k < rule->n_exceptions; k++)
@@ -440,11 +421,11 @@ static int print_policy(struct printer *printer, const struct policy *policy)
 	if (policy_find_unprintable(policy))
 		return -EOPNOTSUPP;
 	print_map(printer, NULL);
-	print_plain(printer, "version", "1");
+	print_value(printer, "version", "1", PLAIN);
 	print_map(printer, "defaults");
 	for (int i = 0; i < N_CLASSES; i++)
-		print_word(printer, operation_class_name((enum operation_class)i),
-			   policy_action_name(policy->defaults[i]));
+		print_value(printer, operation_class_name((enum operation_class)i),
+			    policy_action_name(policy->defaults[i]), WORD);
 	print_map_end(printer);
 	if (policy->n_rules > 0) {
 		print_list(printer, "capabilities");
