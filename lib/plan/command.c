@@ -35,14 +35,6 @@ bool is_real_root(const struct host *host)
 	return host->uid == 0 && host->is_root;
 }
 
-static int refuse_root(struct planner *planner)
-{
-	return planner_refuse(
-		planner, -EPERM, "the command cannot run as root",
-		"uid 0 may read and change every file of the host that the sandbox shows",
-		"name another uid, or leave out --uid: the command gets an unused one");
-}
-
 static int use_own_user(struct planner *planner)
 {
 	const struct spawn_request *request = planner->request;
@@ -73,7 +65,10 @@ int choose_identity(struct planner *planner)
 	struct plan *plan = planner->plan;
 
 	if (request->has_uid && (request->uid == 0 || request->gid == 0))
-		return refuse_root(planner);
+		return planner_refuse(
+			planner, -EPERM, "the command cannot run as root",
+			"uid 0 may read and change every file of the host that the sandbox shows",
+			"name another uid, or leave out --uid: the command gets an unused one");
 	if (!is_real_root(planner->host))
 		return use_own_user(planner);
 	if (request->has_uid) {
@@ -410,13 +405,6 @@ int make_environment(struct planner *planner)
 
 /* ---- the program and the working directory ---- */
 
-static const char *search_path(const struct planner *planner)
-{
-	const char *path = environment_find(planner->chosen.environment, "PATH");
-
-	return path ? path : "";
-}
-
 const char *asked_directory(struct planner *planner)
 {
 	const struct setting *setting = planner_setting(planner, "working_dir");
@@ -439,7 +427,7 @@ static const char *join_directory(struct planner *planner, const char *name)
 
 const char *next_candidate(struct planner *planner, const char **at)
 {
-	const char *name = planner->request->argv[0];
+	const char *name = planner->request->argv[0], *path;
 
 	if (strchr(name, '/')) {
 		if (*at)
@@ -447,8 +435,9 @@ const char *next_candidate(struct planner *planner, const char **at)
 		*at = name;
 		return name[0] == '/' ? name : join_directory(planner, name);
 	}
+	path = environment_find(planner->chosen.environment, "PATH");
 	if (!*at)
-		*at = search_path(planner);
+		*at = path ? path : "";
 	while (**at) {
 		size_t len = strcspn(*at, ":");
 		const char *directory = *at;

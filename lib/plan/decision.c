@@ -306,15 +306,9 @@ static struct names names_of(struct planner *planner, const struct asked_path *a
 	return names;
 }
 
-/* A command with write access to the parent directory could rename or remove this one, which
- * amounts to writing its own name. */
-static bool may_replace(const struct planner *planner, const struct names *names)
-{
-	return answer(planner, "fs.write", names->beside) == ANSWER_YES;
-}
-
 /* A right that the directory itself lacks does not matter for the paths below it, unless a rule
- * denies it or the directory could be replaced. */
+ * denies it or the directory could be replaced: a command with write access to its parent could
+ * rename or remove it, which amounts to writing its own name. */
 static bool is_allowed(const struct planner *planner, const struct names *names, size_t row)
 {
 	const char *operation = operations[row].operation;
@@ -324,11 +318,11 @@ static bool is_allowed(const struct planner *planner, const struct names *names,
 	if (names->n == 2) {
 		enum answer below = answer(planner, operation, names->inside[1]);
 
-		is_allowed =
-			below == ANSWER_YES && own != ANSWER_DENIED &&
-			(own == ANSWER_YES ||
-			 (!names->is_missing && operations[row].right != RIGHT_LIST &&
-			  !(operations[row].right == RIGHT_WRITE && may_replace(planner, names))));
+		is_allowed = below == ANSWER_YES && own != ANSWER_DENIED &&
+			     (own == ANSWER_YES ||
+			      (!names->is_missing && operations[row].right != RIGHT_LIST &&
+			       !(operations[row].right == RIGHT_WRITE &&
+				 answer(planner, "fs.write", names->beside) == ANSWER_YES)));
 	}
 	for (size_t i = 0; is_allowed && names->outside[0] && i < names->n; i++) {
 		struct policy_decision decision;
@@ -573,14 +567,6 @@ static bool begins_anew(const struct place *place)
 	if (winner->content == CONTENT_HOST || winner->content == CONTENT_OVERLAY)
 		return above && !above->source;
 	return true;
-}
-
-static void find_base(struct place *place)
-{
-	if (begins_anew(place))
-		place->base = place;
-	else
-		place->base = place->parent ? place->parent->base : NULL;
 }
 
 static void find_facts(struct place *place)
@@ -847,7 +833,7 @@ int place_find_rights(struct planner *planner, struct place *place)
 
 	if (r < 0)
 		return r;
-	find_base(place);
+	place->base = begins_anew(place) ? place : place->parent ? place->parent->base : NULL;
 	find_source(planner, place);
 	place->rights = find_rights(planner, place);
 	return check_asked(planner, place);

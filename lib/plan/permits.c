@@ -77,18 +77,13 @@ const struct step *plan_find_carrier_of(const struct plan *plan, const struct st
 	return carriers[step->kind].carries ? plan_find_carrier(&before, step_target(step)) : NULL;
 }
 
-static bool has_mounts(const struct plan *plan)
-{
-	return plan->tier == TIER_FULL;
-}
-
 static unsigned mounted(const struct plan *plan, const char *path, enum host_path_kind kind)
 {
 	const struct step *carrier = plan_find_carrier(plan, path);
 	unsigned permitted = RIGHT_READ | RIGHT_LIST | RIGHT_WRITE | RIGHT_EXEC;
 	struct mount_attributes attributes;
 
-	if (!has_mounts(plan))
+	if (plan->tier != TIER_FULL)
 		return permitted;
 	if (!carrier || carrier->kind == STEP_MASK)
 		return 0;
@@ -212,11 +207,10 @@ static int refuse_more(struct planner *planner, const struct asked_path *asked, 
 	return -ENOTRECOVERABLE;
 }
 
-static bool has_flag(const struct place *place, unsigned flag, unsigned rights)
+static bool is_told(const struct place *place)
 {
 	for (size_t i = 0; i < place->n_marks; i++)
-		if ((place->marks[i]->flags & flag) &&
-		    (!rights || place->marks[i]->rights & rights))
+		if (place->marks[i]->flags & MARK_TOLD)
 			return true;
 	return false;
 }
@@ -253,7 +247,7 @@ static void note_less(struct planner *planner, const struct place *place, unsign
 				    "that are shown in it"
 				  : "a narrower mount or Landlock rule is enforced around it";
 
-	if (place->facts && place->facts->kind != HOST_MISSING && !has_flag(place, MARK_TOLD, 0))
+	if (place->facts && place->facts->kind != HOST_MISSING && !is_told(place))
 		planner_note(planner,
 			     planner_format(planner,
 					    "'%s' is allowed, but cannot be permitted here: %s",

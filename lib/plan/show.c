@@ -604,16 +604,6 @@ static int narrow(struct planner *planner, struct shown *shown, const struct sho
 	return 0;
 }
 
-/* In a fresh writable directory, create a path that the command may not write beforehand, under a
- * mask. */
-static void narrow_fresh(struct planner *planner, struct shown *shown)
-{
-	struct place *place = shown->place;
-	if (shown->carrier && shown->carrier->is_writable && !place_wants_write(place) &&
-	    !place_is_only_guarded(place))
-		entry_hide(planner, shown);
-}
-
 static int refuse_target(struct planner *planner, const struct shown *shown)
 {
 	struct place *place = shown->place;
@@ -694,7 +684,11 @@ static int show_place(struct planner *planner, struct shown *shown)
 	if (shown->carrier && !place_is_fresh(shown->carrier))
 		return narrow(planner, shown, shown->carrier);
 	if (shown->carrier && !winner) {
-		narrow_fresh(planner, shown);
+		/* In a fresh writable directory, create a path that the command may not write
+		 * beforehand, under a mask. */
+		if (shown->carrier->is_writable && !place_wants_write(place) &&
+		    !place_is_only_guarded(place))
+			entry_hide(planner, shown);
 		return 0;
 	}
 	if (!winner || !(place->rights & RIGHTS_SEEN) || !place->source)

@@ -447,27 +447,12 @@ static const char *const library_directories[] = {
 	"/lib",	    "/lib32",	  "/lib64",	"/libx32",
 };
 
-static void mark_directories(struct planner *planner, const char *const *paths, size_t n_paths,
-			     unsigned rights)
-{
-	for (size_t i = 0; i < n_paths; i++)
-		planner_add_mark(planner, MARK_ALLOW, paths[i], rights, origin_built_in)->flags =
-			MARK_OPTIONAL;
-}
-
 static void mark_tmp(struct planner *planner, const char *path, unsigned rights)
 {
 	struct mark *tmp = planner_add_mark(planner, MARK_ALLOW, path, rights, origin_built_in);
 
 	mark_as_tmpfs(planner, tmp, 0);
 	tmp->flags = MARK_OURS | MARK_RULED;
-}
-
-/* Marks a host path of the view; if it is missing, the view lacks it. */
-static void mark_seen(struct planner *planner, const char *path, unsigned rights)
-{
-	planner_add_mark(planner, MARK_ALLOW, path, rights, origin_built_in)->flags =
-		MARK_RULED | MARK_OPTIONAL;
 }
 
 static void mark_project(struct planner *planner, unsigned rights)
@@ -547,7 +532,8 @@ static void mark_view(struct planner *planner)
 		else if (view_is_private(rows[i].path))
 			mark_tmp(planner, rows[i].path, rights);
 		else
-			mark_seen(planner, rows[i].path, rights);
+			planner_add_mark(planner, MARK_ALLOW, rows[i].path, rights, origin_built_in)
+				->flags = MARK_RULED | MARK_OPTIONAL;
 	}
 }
 
@@ -601,7 +587,10 @@ void mark_system(struct planner *planner)
 	note_tmp(planner);
 	if (!is_limiting_exec(planner))
 		return;
-	mark_directories(planner, library_directories, N_ELEMENTS(library_directories), RIGHT_MAP);
+	for (size_t i = 0; i < N_ELEMENTS(library_directories); i++)
+		planner_add_mark(planner, MARK_ALLOW, library_directories[i], RIGHT_MAP,
+				 origin_built_in)
+			->flags = MARK_OPTIONAL;
 	if (planner->host->loader)
 		planner_add_mark(planner, MARK_ALLOW, planner->host->loader, RIGHT_START,
 				 origin_built_in);

@@ -103,15 +103,6 @@ const char *limit_part_held(enum limit limit, enum holder holder)
 
 /* ---- the template ---- */
 
-static int refuse_name(struct planner *planner, const char *name)
-{
-	int r = sbx_error_what(planner->err, -EINVAL, "there is no template '%s'", name);
-
-	sbx_error_why(planner->err, "the templates are code-executor, ai-provider, policy-sandbox");
-	sbx_error_fix(planner->err, "name one of them");
-	return r;
-}
-
 /* An option overrides the policy file, but never widens a strict profile. */
 static void choose_profile(struct planner *planner)
 {
@@ -149,7 +140,9 @@ int choose_template(struct planner *planner)
 	planner->chosen.template = name ? policy_template_find(name)
 					: policy_template_default(planner->policy != NULL);
 	if (!planner->chosen.template)
-		return refuse_name(planner, name);
+		return error_fill(planner->err, -EINVAL,
+				  "the templates are code-executor, ai-provider, policy-sandbox",
+				  "name one of them", "there is no template '%s'", name);
 	planner->chosen.is_nested = nested && nested->number;
 	choose_profile(planner);
 	return choose_net_mode(planner);

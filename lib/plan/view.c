@@ -303,12 +303,6 @@ static int prepare_allow(struct planner *planner, struct mark *mark)
 	return mark->content == CONTENT_TMPFS ? 0 : check_kind(planner, mark);
 }
 
-/* A regular file, which cannot have paths below it. */
-static bool is_file(const struct mark *mark)
-{
-	return mark->facts && mark->facts->kind == HOST_FILE;
-}
-
 /* Probing followed /proc/self to sbx-spawn's own process, which does not exist inside. The mark is
  * an error only if a rule actually denies something there. */
 static int refuse_reader(struct planner *planner, const struct mark *mark)
@@ -347,7 +341,8 @@ static int prepare_marks(struct planner *planner)
 			r = refuse_reader(planner, marks[i]);
 		else if (marks[i]->kind == MARK_ALLOW)
 			r = prepare_allow(planner, marks[i]);
-		else if ((marks[i]->flags & MARK_ALONE) && !is_file(marks[i]))
+		else if ((marks[i]->flags & MARK_ALONE) &&
+			 !(marks[i]->facts && marks[i]->facts->kind == HOST_FILE))
 			marks[i]->flags |= MARK_DROPPED;
 		else if (has_mounts && marks[i]->kind == MARK_DENY)
 			r = refuse_linked_denial(planner, marks[i]);
