@@ -14,34 +14,7 @@
 
 #define NEEDS_CIDR "; only a rule with 'cidr' can allow it"
 
-struct special4 {
-	uint32_t prefix;
-	unsigned length;
-	const char *reason;
-};
-
-static const struct special4 ranges4[] = {
-	{ 0xa9fea9fe, 32, "169.254.169.254 is a metadata service" NEEDS_CIDR },
-	{ 0xa83f8110, 32, "168.63.129.16 is a metadata service" NEEDS_CIDR },
-	{ 0xffffffff, 32, "255.255.255.255 is the broadcast address" NEEDS_CIDR },
-	{ 0x00000000, 8, "0.0.0.0/8 is this host" NEEDS_CIDR },
-	{ 0x0a000000, 8, "10.0.0.0/8 is a private network" NEEDS_CIDR },
-	{ 0x64400000, 10, "100.64.0.0/10 is shared by a provider's customers" NEEDS_CIDR },
-	{ 0x7f000000, 8, "127.0.0.0/8 is the loopback" NEEDS_CIDR },
-	{ 0xa9fe0000, 16, "169.254.0.0/16 is link-local" NEEDS_CIDR },
-	{ 0xac100000, 12, "172.16.0.0/12 is a private network" NEEDS_CIDR },
-	{ 0xc0000000, 24, "192.0.0.0/24 is assigned to protocols" NEEDS_CIDR },
-	{ 0xc0000200, 24, "192.0.2.0/24 is for documentation" NEEDS_CIDR },
-	{ 0xc0586300, 24, "192.88.99.0/24 was for relays of 6to4" NEEDS_CIDR },
-	{ 0xc0a80000, 16, "192.168.0.0/16 is a private network" NEEDS_CIDR },
-	{ 0xc6120000, 15, "198.18.0.0/15 is for benchmarks" NEEDS_CIDR },
-	{ 0xc6336400, 24, "198.51.100.0/24 is for documentation" NEEDS_CIDR },
-	{ 0xcb007100, 24, "203.0.113.0/24 is for documentation" NEEDS_CIDR },
-	{ 0xe0000000, 4, "224.0.0.0/4 is multicast" NEEDS_CIDR },
-	{ 0xf0000000, 4, "240.0.0.0/4 is reserved" NEEDS_CIDR },
-};
-
-struct special6 {
+struct range {
 	uint64_t prefix[2];
 	unsigned length;
 	const char *reason;
@@ -51,8 +24,33 @@ struct special6 {
 	{                                                                                          \
 		{ UINT64_C(high), UINT64_C(low) }, length, reason NEEDS_CIDR                       \
 	}
+#define RANGE4(prefix, length, reason)                                                             \
+	{                                                                                          \
+		{ UINT64_C(prefix) << 32, 0 }, length, reason NEEDS_CIDR                           \
+	}
 
-static const struct special6 ranges6[] = {
+static const struct range ranges4[] = {
+	RANGE4(0xa9fea9fe, 32, "169.254.169.254 is a metadata service"),
+	RANGE4(0xa83f8110, 32, "168.63.129.16 is a metadata service"),
+	RANGE4(0xffffffff, 32, "255.255.255.255 is the broadcast address"),
+	RANGE4(0x00000000, 8, "0.0.0.0/8 is this host"),
+	RANGE4(0x0a000000, 8, "10.0.0.0/8 is a private network"),
+	RANGE4(0x64400000, 10, "100.64.0.0/10 is shared by a provider's customers"),
+	RANGE4(0x7f000000, 8, "127.0.0.0/8 is the loopback"),
+	RANGE4(0xa9fe0000, 16, "169.254.0.0/16 is link-local"),
+	RANGE4(0xac100000, 12, "172.16.0.0/12 is a private network"),
+	RANGE4(0xc0000000, 24, "192.0.0.0/24 is assigned to protocols"),
+	RANGE4(0xc0000200, 24, "192.0.2.0/24 is for documentation"),
+	RANGE4(0xc0586300, 24, "192.88.99.0/24 was for relays of 6to4"),
+	RANGE4(0xc0a80000, 16, "192.168.0.0/16 is a private network"),
+	RANGE4(0xc6120000, 15, "198.18.0.0/15 is for benchmarks"),
+	RANGE4(0xc6336400, 24, "198.51.100.0/24 is for documentation"),
+	RANGE4(0xcb007100, 24, "203.0.113.0/24 is for documentation"),
+	RANGE4(0xe0000000, 4, "224.0.0.0/4 is multicast"),
+	RANGE4(0xf0000000, 4, "240.0.0.0/4 is reserved"),
+};
+
+static const struct range ranges6[] = {
 	RANGE6(0, 0, 128, ":: is this host"),
 	RANGE6(0, 1, 128, "::1 is the loopback"),
 	RANGE6(0, 0, 96, "::/96 contains IPv4 addresses"),
@@ -83,7 +81,7 @@ static bool begins(uint64_t a, uint64_t b, unsigned length)
 	return length == 0 || (a ^ b) >> (64 - length) == 0;
 }
 
-static bool is_in(const uint64_t bits[2], const struct special6 *range)
+static bool is_in(const uint64_t bits[2], const struct range *range)
 {
 	unsigned high = range->length < 64 ? range->length : 64;
 
@@ -91,21 +89,14 @@ static bool is_in(const uint64_t bits[2], const struct special6 *range)
 	       begins(bits[1], range->prefix[1], range->length - high);
 }
 
-static const char *find4(uint32_t address)
-{
-	for (size_t i = 0; i < N_ELEMENTS(ranges4); i++)
-		if ((address ^ ranges4[i].prefix) >> (32 - ranges4[i].length) == 0)
-			return ranges4[i].reason;
-	return NULL;
-}
-
 const char *special_find(bool is_ipv6, const uint64_t bits[2])
 {
-	if (!is_ipv6)
-		return find4((uint32_t)(bits[0] >> 32));
-	for (size_t i = 0; i < N_ELEMENTS(ranges6); i++)
-		if (is_in(bits, &ranges6[i]))
-			return ranges6[i].reason;
+	const struct range *ranges = is_ipv6 ? ranges6 : ranges4;
+	size_t n = is_ipv6 ? N_ELEMENTS(ranges6) : N_ELEMENTS(ranges4);
+
+	for (size_t i = 0; i < n; i++)
+		if (is_in(bits, &ranges[i]))
+			return ranges[i].reason;
 	return NULL;
 }
 
