@@ -349,24 +349,6 @@ static bool is_under(const struct rule *inner, const struct rule *outer)
 	       outer->n_exceptions == 0 && check_covers(&outer->match, &inner->match);
 }
 
-static void warn_denied(struct checker *checker, const struct rule *rule, const struct rule *deny)
-{
-	check_warn(checker, CHECK_DENIED, rule->place, "rule '%s' allows nothing", rule->name);
-	sbx_error_why(&checker->warning.error, "'%s' at %s:%u denies all of it, and deny wins",
-		      deny->name, source_of(checker, deny), deny->place.at.line);
-	sbx_error_fix(&checker->warning.error, "narrow '%s', give it an exception, or remove '%s'",
-		      deny->name, rule->name);
-}
-
-static void warn_shadowed(struct checker *checker, const struct rule *rule,
-			  const struct rule *other)
-{
-	check_warn(checker, CHECK_SHADOWED, rule->place, "rule '%s' is superfluous", rule->name);
-	sbx_error_why(&checker->warning.error, "'%s' at %s:%u says the same, or more", other->name,
-		      source_of(checker, other), other->place.at.line);
-	sbx_error_fix(&checker->warning.error, "remove it");
-}
-
 /*
  * Of two equivalent rules only the later one is superfluous. Files of a layered policy may repeat
  * each other, because each must be sufficient without the others.
@@ -396,10 +378,21 @@ void check_neighbours(struct checker *checker, const struct rule *rule)
 	const struct rule *other = allows ? check_find_denial(&checker->index, rule) : NULL;
 
 	if (other) {
-		warn_denied(checker, rule, other);
+		check_warn(checker, CHECK_DENIED, rule->place, "rule '%s' allows nothing",
+			   rule->name);
+		sbx_error_why(&checker->warning.error,
+			      "'%s' at %s:%u denies all of it, and deny wins", other->name,
+			      source_of(checker, other), other->place.at.line);
+		sbx_error_fix(&checker->warning.error,
+			      "narrow '%s', give it an exception, or remove '%s'", other->name,
+			      rule->name);
 		return;
 	}
 	other = find_fitting(&checker->index, rule, is_shadowed);
-	if (other)
-		warn_shadowed(checker, rule, other);
+	if (!other)
+		return;
+	check_warn(checker, CHECK_SHADOWED, rule->place, "rule '%s' is superfluous", rule->name);
+	sbx_error_why(&checker->warning.error, "'%s' at %s:%u says the same, or more", other->name,
+		      source_of(checker, other), other->place.at.line);
+	sbx_error_fix(&checker->warning.error, "remove it");
 }

@@ -217,15 +217,9 @@ static void check_exceptions(struct checker *checker, const struct rule *rule)
 	}
 }
 
-static bool is_everywhere(const struct match_value *value)
-{
-	static const struct match_value everything = { .text = "/", .literal = true };
-
-	return check_path_covers(value, &everything);
-}
-
 static void check_everything(struct checker *checker, const struct rule *rule)
 {
+	static const struct match_value everything = { .text = "/", .literal = true };
 	const struct match_list *paths = &rule->match.lists[MATCH_PATH];
 	bool found = !paths->present;
 
@@ -238,7 +232,7 @@ static void check_everything(struct checker *checker, const struct rule *rule)
 	for (size_t i = 0; i < paths->n_values; i++) {
 		if (match_value_excludes(&paths->values[i]))
 			return;
-		found |= is_everywhere(&paths->values[i]);
+		found |= check_path_covers(&paths->values[i], &everything);
 	}
 	if (!found)
 		return;
@@ -361,11 +355,13 @@ static const enum check_kind kind_of_problem[N_PROBLEMS] = {
 	[PROBLEM_PORT_TWICE] = CHECK_SETTING,
 };
 
-static void warn_of(struct checker *checker, enum check_kind kind,
-		    const struct rule_enforcement *enforcement)
+static void warn_unless_held(struct checker *checker, enum check_kind kind,
+			     const struct rule_enforcement *enforcement)
 {
 	_cleanup_text_ struct text what = TEXT_INIT;
 
+	if (enforcement->state == ENFORCEMENT_HELD)
+		return;
 	enforcement_add_what(&what, enforcement);
 	check_warn(checker, kind, enforcement->place, "%s", text_string(&what));
 	sbx_error_why(&checker->warning.error, "%s", enforcement_why(enforcement));
@@ -382,8 +378,7 @@ static void check_enforcement(struct checker *checker, const struct rule *rule)
 	/* If the rule is narrowed for files and refused for the network, report the refusal. */
 	if (network.state > enforcement.state)
 		enforcement = network;
-	if (enforcement.state != ENFORCEMENT_HELD)
-		warn_of(checker, kind_of_problem[enforcement.problem], &enforcement);
+	warn_unless_held(checker, kind_of_problem[enforcement.problem], &enforcement);
 }
 
 /* Without readable files no program can be executed. */
@@ -405,18 +400,8 @@ static void check_defaults(struct checker *checker)
 		struct rule_enforcement enforcement =
 			default_enforcement(checker->policy, (enum operation_class)i);
 
-		if (enforcement.state != ENFORCEMENT_HELD)
-			warn_of(checker, CHECK_DEFAULT, &enforcement);
+		warn_unless_held(checker, CHECK_DEFAULT, &enforcement);
 	}
-}
-
-static void check_network(struct checker *checker)
-{
-	struct net_choice choice = policy_net_choice(checker->policy, NULL);
-	struct rule_enforcement enforcement = mode_enforcement(checker->policy, &choice);
-
-	if (enforcement.state != ENFORCEMENT_HELD)
-		warn_of(checker, kind_of_problem[enforcement.problem], &enforcement);
 }
 
 /* Warns of the first setting below @section. */
@@ -439,14 +424,16 @@ static void check_section(struct checker *checker, enum check_kind kind, const c
 
 static void check_settings(struct checker *checker)
 {
-	struct rule_enforcement enforcement = hostname_enforcement(checker->policy);
+	struct net_choice choice = policy_net_choice(checker->policy, NULL);
+	struct rule_enforcement enforcement = mode_enforcement(checker->policy, &choice);
 
-	if (enforcement.state != ENFORCEMENT_HELD)
-		warn_of(checker, kind_of_problem[enforcement.problem], &enforcement);
+	warn_unless_held(checker, kind_of_problem[enforcement.problem], &enforcement);
+	enforcement = hostname_enforcement(checker->policy);
+	warn_unless_held(checker, kind_of_problem[enforcement.problem], &enforcement);
 	/* A command in the host's network namespace has no separate loopback. */
 	enforcement = ports_enforcement(checker->policy);
-	if (checker->net_mode != NET_HOST && enforcement.state != ENFORCEMENT_HELD)
-		warn_of(checker, kind_of_problem[enforcement.problem], &enforcement);
+	if (checker->net_mode != NET_HOST)
+		warn_unless_held(checker, kind_of_problem[enforcement.problem], &enforcement);
 	/* No program of this version reads them. */
 	check_section(checker, CHECK_SCHEDULER, "scheduler.",
 		      "it is for sbx-sched, which this version does not have",
@@ -478,7 +465,6 @@ int policy_check(const struct policy *policy,
 		return -ENOMEM;
 	check_files(&checker);
 	check_defaults(&checker);
-	check_network(&checker);
 	check_settings(&checker);
 	r = check_mounts(&checker);
 	/* A command in the host's network namespace has no separate loopback. */

@@ -555,13 +555,6 @@ static int find_input(const char **bytes, size_t *n_bytes)
 	return 0;
 }
 
-static void count(struct replay *replay, enum change_kind kind)
-{
-	replay->n_changed++;
-	replay->n_breaking += kind == CHANGE_BREAKING;
-	replay->n_widening += kind == CHANGE_WIDENS;
-}
-
 void replay_line(struct replay *replay, const void *bytes, size_t n_bytes,
 		 struct request_buffer *buffer, replay_fn *changed, void *userdata)
 {
@@ -579,6 +572,8 @@ void replay_line(struct replay *replay, const void *bytes, size_t n_bytes,
 	if (before.verdict == after.verdict)
 		return;
 	kind = kind_of(before.verdict, after.verdict);
-	count(replay, kind);
+	replay->n_changed++;
+	replay->n_breaking += kind == CHANGE_BREAKING;
+	replay->n_widening += kind == CHANGE_WIDENS;
 	changed(buffer, &before, &after, kind, userdata);
 }

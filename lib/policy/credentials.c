@@ -399,13 +399,11 @@ static void add_of_uid(struct finding *finding, const char *uid)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
 
-	text_add(&path, "/run/user/");
-	text_add(&path, uid);
+	text_addf(&path, "/run/user/%s", uid);
 	if (text_status(&path) == 0)
 		add_place(finding, text_string(&path), CREDENTIALS_OF_RUNTIME, "", 0);
 	text_reset(&path);
-	text_add(&path, "/tmp/tmux-");
-	text_add(&path, uid);
+	text_addf(&path, "/tmp/tmux-%s", uid);
 	if (text_status(&path) == 0)
 		add_place(finding, text_string(&path), CREDENTIALS_OF_ROOT, "", CREDENTIAL_SOCKET);
 	finding->no_memory |= text_status(&path) < 0;
@@ -426,14 +424,6 @@ static void add_account(struct finding *finding, char *line, uid_t uid)
 		return;
 	add_home(finding, fields[HOME]);
 	add_of_uid(finding, fields[UID]);
-}
-
-static void add_accounts(struct finding *finding, char *accounts, uid_t uid)
-{
-	char *line;
-
-	while ((line = strsep(&accounts, "\n")))
-		add_account(finding, line, uid);
 }
 
 static void add_own(struct finding *finding, char *const *environment)
@@ -462,12 +452,14 @@ int credentials_find_in(char *passwd, char *const *environment, uid_t uid, struc
 	const char *home = environment_find_directory(environment, "HOME");
 	struct finding finding = { .arena = arena };
 	const struct credential_place *places;
+	char *line;
 
 	if (home)
 		add_home(&finding, home);
 	places = finding.places.rows;
 	home = places ? places[0].path : NULL;
-	add_accounts(&finding, passwd, uid);
+	while ((line = strsep(&passwd, "\n")))
+		add_account(&finding, line, uid);
 	add_own(&finding, environment);
 	add_place(&finding, "/", CREDENTIALS_OF_ROOT, "", 0);
 	if (finding.no_memory)

@@ -555,11 +555,6 @@ static void decide_by_default(const struct policy_engine *engine, const struct q
 					 : "no rule explicitly allowed this operation";
 }
 
-static enum constraint_kind first_broken(unsigned broken)
-{
-	return (enum constraint_kind)__builtin_ctz(broken);
-}
-
 /* ---- facts on which the answer depends ---- */
 
 /* The weight of a rule if it applies: it overrides every rule of lower worth. */
@@ -762,7 +757,7 @@ static void find_verdict(struct policy_engine *engine, const struct query *query
 		/* Even if the default allows: the constraint was written on purpose. */
 		ret->verdict = POLICY_DENY;
 		ret->cause = CAUSE_CONSTRAINT;
-		ret->reason = constraint_reasons[first_broken(tally->broken)];
+		ret->reason = constraint_reasons[__builtin_ctz(tally->broken)];
 	} else {
 		decide_by_default(engine, query, tally, ret);
 		return;

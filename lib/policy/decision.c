@@ -595,14 +595,6 @@ static void add_fix(struct text *out, const char *fix)
 	}
 }
 
-/* A mask hides a file's content, but its name stays visible in the directory. */
-static void add_visible_name(struct text *out, const struct request_buffer *buffer)
-{
-	if (strcmp(buffer->request.operation, "fs.exists") == 0)
-		text_add(out, "  but: in a sandbox the name stays visible where its directory is "
-			      "shown\n");
-}
-
 void decision_add_text(struct text *out, const struct artefact *artefact,
 		       const struct request_buffer *buffer, const struct policy_decision *decision)
 {
@@ -612,8 +604,11 @@ void decision_add_text(struct text *out, const struct artefact *artefact,
 	add_subject(out, &buffer->request);
 	text_add_char(out, '\n');
 	add_cause(out, artefact, decision);
-	if (decision->verdict == POLICY_DENY && decision->cause != CAUSE_BAD_REQUEST)
-		add_visible_name(out, buffer);
+	/* A mask hides a file's content, but its name stays visible in the directory. */
+	if (decision->verdict == POLICY_DENY && decision->cause != CAUSE_BAD_REQUEST &&
+	    strcmp(buffer->request.operation, "fs.exists") == 0)
+		text_add(out, "  but: in a sandbox the name stays visible where its directory is "
+			      "shown\n");
 	if (decision_status(decision->verdict) == 0) {
 		add_constraints(out, &decision->constraints);
 		return;
@@ -714,28 +709,12 @@ static void write_fix(struct json_writer *json, const struct artefact *artefact,
 		json_member_string(json, "fix", text_string(&fix));
 }
 
-static void write_input(struct json_writer *json, const struct request_buffer *buffer)
-{
-	json_add_plain_name(json, "input");
-	request_add_json(json->out, buffer);
-	json->needs_comma = true;
-}
-
 static void write_digest(struct json_writer *json, const struct artefact *artefact)
 {
 	json_add_plain_name(json, "policy");
 	text_add_char(json->out, '"');
 	digest_add_hex(json->out, artefact->header->policy_digest);
 	text_add_char(json->out, '"');
-	json->needs_comma = true;
-}
-
-static void write_id(struct json_writer *json, const char *id)
-{
-	if (!id)
-		return;
-	json_add_plain_name(json, "id");
-	text_add(json->out, id);
 	json->needs_comma = true;
 }
 
@@ -746,7 +725,11 @@ void decision_add_json(struct text *out, const struct artefact *artefact,
 
 	json_write(&json, out);
 	json_add_object(&json);
-	write_id(&json, buffer->id);
+	if (buffer->id) {
+		json_add_plain_name(&json, "id");
+		text_add(out, buffer->id);
+		json.needs_comma = true;
+	}
 	json_add_plain_name(&json, "verdict");
 	json_add_string(&json, policy_action_name(decision->verdict));
 	json_add_plain_name(&json, "cause");
@@ -763,7 +746,8 @@ void decision_add_json(struct text *out, const struct artefact *artefact,
 	if (decision_status(decision->verdict) != 0)
 		write_fix(&json, artefact, buffer, decision);
 	write_digest(&json, artefact);
-	write_input(&json, buffer);
+	json_add_plain_name(&json, "input");
+	request_add_json(out, buffer);
 	json_end_object(&json);
 	text_add_char(out, '\n');
 }

@@ -25,28 +25,15 @@
 #include "policy/glob.h"
 #include "policy/view.h"
 
-static const bool unseen_keys[N_MATCH_KEYS] = {
-	[MATCH_CALLER] = true,
-	[MATCH_TAG] = true,
-	[MATCH_STATE] = true,
-	[MATCH_MODE] = true,
-};
-static const bool network_keys[N_MATCH_KEYS] = {
-	[MATCH_HOST] = true,
-	[MATCH_CIDR] = true,
-	[MATCH_PORT] = true,
-	[MATCH_PROTO] = true,
-};
-
 bool match_key_is_unseen(enum match_key key)
 {
-	return unseen_keys[key];
+	return key == MATCH_CALLER || key == MATCH_TAG || key == MATCH_STATE || key == MATCH_MODE;
 }
 
 enum match_key condition_unseen_key(const struct condition *condition)
 {
 	for (int key = 0; key < N_MATCH_KEYS; key++)
-		if (unseen_keys[key] && condition->lists[key].present)
+		if (match_key_is_unseen((enum match_key)key) && condition->lists[key].present)
 			return (enum match_key)key;
 	return N_MATCH_KEYS;
 }
@@ -61,10 +48,11 @@ static bool condition_has_empty_list(const struct condition *condition)
 
 bool condition_can_hold_for_files(const struct condition *condition)
 {
-	for (int key = 0; key < N_MATCH_KEYS; key++)
-		if (network_keys[key] && condition->lists[key].present)
-			return false;
-	return !condition_has_empty_list(condition);
+	const struct match_list *lists = condition->lists;
+
+	return !lists[MATCH_HOST].present && !lists[MATCH_CIDR].present &&
+	       !lists[MATCH_PORT].present && !lists[MATCH_PROTO].present &&
+	       !condition_has_empty_list(condition);
 }
 
 enum unmet_constraint constraints_unmet(const struct constraints *constraints, const char *level)

@@ -109,13 +109,6 @@ static const char *match_class(const char *at, const char *end, unsigned char c,
 	return at < end ? at + 1 : NULL;
 }
 
-static const char *skip_class(const char *at, const char *end)
-{
-	bool ignored;
-
-	return match_class(at, end, 0, &ignored);
-}
-
 /* Matches one byte with the first element of @pattern. Returns the rest of the pattern, or NULL. */
 static const char *match_one(const char *pattern, const char *end, unsigned char c)
 {
@@ -193,6 +186,7 @@ static struct shape look_at(const char *text, size_t len)
 {
 	struct shape shape = { .only_stars = len > 0 };
 	const char *at = text, *end = text + len;
+	bool ignored;
 
 	while (at && at < end) {
 		const char *run = at;
@@ -213,7 +207,7 @@ static struct shape look_at(const char *text, size_t len)
 			break;
 		}
 		if (*at == '[')
-			at = skip_class(at + 1, end);
+			at = match_class(at + 1, end, 0, &ignored);
 		else
 			at += *at == '\\' ? 2 : 1;
 	}

@@ -426,25 +426,6 @@ static void add_list(struct json_writer *writer, const struct policy_key *list)
 	add_key(writer, policy_key_child(list, "[]"));
 }
 
-static void begin_alternative(struct json_writer *writer)
-{
-	json_add_name(writer, "anyOf");
-	json_add_array(writer);
-	json_add_object(writer);
-}
-
-static void next_alternative(struct json_writer *writer)
-{
-	json_end_object(writer);
-	json_add_object(writer);
-}
-
-static void end_alternative(struct json_writer *writer)
-{
-	json_end_object(writer);
-	json_end_array(writer);
-}
-
 static void add_key(struct json_writer *writer, const struct policy_key *key)
 {
 	json_add_object(writer);
@@ -454,11 +435,15 @@ static void add_key(struct json_writer *writer, const struct policy_key *key)
 	} else if (key->type == KEY_LIST) {
 		add_list(writer, key);
 	} else if (key->type == KEY_GROUPS) {
-		begin_alternative(writer);
+		json_add_name(writer, "anyOf");
+		json_add_array(writer);
+		json_add_object(writer);
 		add_list(writer, key);
-		next_alternative(writer);
+		json_end_object(writer);
+		json_add_object(writer);
 		add_map(writer, key);
-		end_alternative(writer);
+		json_end_object(writer);
+		json_end_array(writer);
 	} else {
 		json_add_name(writer, "anyOf");
 		json_add_array(writer);

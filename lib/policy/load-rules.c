@@ -641,14 +641,6 @@ static void refuse_type(struct loader *loader, const struct tree_node *type)
 	sbx_error_fix(&loader->mistake, "write PROCESS, NAMESPACE, CONTAINER or SECCOMP");
 }
 
-static void load_network(struct loader *loader, const struct tree_node *config)
-{
-	const struct tree_node *access = load_get(loader, config, "allowNetworkAccess", TREE_BOOL);
-
-	if (is_text(access, "true"))
-		load_add_setting_at(loader, "net.mode", TREE_STRING, "host", 0, access->place);
-}
-
 /* The flag and the list must be consistent. */
 static bool check_paths(struct loader *loader, const struct tree_node *access,
 			const struct tree_node *paths)
@@ -696,6 +688,7 @@ void load_manifest(struct loader *loader, const struct tree_node *node)
 	const struct tree_node *enabled = load_get(loader, node, "enabled", TREE_BOOL);
 	const struct tree_node *type = load_get_string(loader, node, "type");
 	const struct tree_node *config = load_get(loader, node, "config", TREE_MAP);
+	const struct tree_node *access = load_get(loader, config, "allowNetworkAccess", TREE_BOOL);
 
 	if (is_text(enabled, "false"))
 		refuse_no_sandbox(loader, enabled);
@@ -704,7 +697,8 @@ void load_manifest(struct loader *loader, const struct tree_node *node)
 	if (is_text(type, "APPARMOR") || is_text(type, "SELINUX"))
 		refuse_type(loader, type);
 	load_limits(loader, config);
-	load_network(loader, config);
+	if (is_text(access, "true"))
+		load_add_setting_at(loader, "net.mode", TREE_STRING, "host", 0, access->place);
 	load_paths(loader, config);
 }
 

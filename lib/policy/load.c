@@ -518,11 +518,7 @@ static int compare_named(const void *a, const void *b)
 	const struct named *one = a, *other = b;
 	int order = strcmp(one->name, other->name);
 
-	if (order != 0)
-		return order;
-	if (one->place.line != other->place.line)
-		return one->place.line < other->place.line ? -1 : 1;
-	return one->place.column < other->place.column ? -1 : 1;
+	return order != 0 ? order : compare_places(one->place, other->place);
 }
 
 /* Sorts @named and reports duplicates. Empty names have been reported already. */

@@ -248,11 +248,6 @@ static void print_run(struct printer *printer, struct run run)
 	}
 }
 
-static void print_settings(struct printer *printer, const struct policy *policy)
-{
-	print_run(printer, (struct run){ policy->settings, policy->n_settings, 0 });
-}
-
 /* ---- rules ---- */
 
 /* In the order of the man page. A literal path uses the key "path" instead. */
@@ -434,7 +429,7 @@ static int print_policy(struct printer *printer, const struct policy *policy)
 		print_list_end(printer);
 	}
 	print_extensions(printer, policy);
-	print_settings(printer, policy);
+	print_run(printer, (struct run){ policy->settings, policy->n_settings, 0 });
 	print_map_end(printer);
 	return text_status(printer->out);
 }
