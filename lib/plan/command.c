@@ -227,16 +227,14 @@ static void pass_allowed(struct variables *variables)
 
 static void set_settings(struct variables *variables)
 {
-	static const char section[] = "env.set.";
 	const struct policy *policy = variables->planner->policy;
 
 	for (size_t i = 0; policy && i < policy->n_settings; i++) {
-		const struct setting *setting = &policy->settings[i];
+		const char *name = setting_below(&policy->settings[i], "env.set.");
 
-		if (strncmp(setting->path, section, strlen(section)) == 0)
-			set_variable(variables, planner_format(variables->planner, "%s=%s",
-							       setting->path + strlen(section),
-							       setting->text));
+		if (name)
+			set_variable(variables, planner_format(variables->planner, "%s=%s", name,
+							       policy->settings[i].text));
 	}
 }
 
@@ -288,27 +286,25 @@ static void set_home(struct variables *variables)
 }
 
 /* A secret's variable contains the path of its private copy. */
+static void set_secret(struct variables *variables, const char *name)
+{
+	set_variable(variables,
+		     planner_format(variables->planner, "%s=" VIEW_SECRETS "/%s", name, name));
+}
+
 static void set_secrets(struct variables *variables)
 {
-	static const char section[] = "env.secrets.";
 	struct planner *planner = variables->planner;
 	const struct policy *policy = planner->policy;
 
 	for (size_t i = 0; policy && i < policy->n_settings; i++) {
-		const char *name = policy->settings[i].path;
+		const char *name = setting_below(&policy->settings[i], "env.secrets.");
 
-		if (strncmp(name, section, strlen(section)) != 0)
-			continue;
-		name += strlen(section);
-		set_variable(variables,
-			     planner_format(planner, "%s=" VIEW_SECRETS "/%s", name, name));
+		if (name)
+			set_secret(variables, name);
 	}
-	for (size_t i = 0; i < planner->request->n_secrets; i++) {
-		const char *name = planner->request->secrets[i].name;
-
-		set_variable(variables,
-			     planner_format(planner, "%s=" VIEW_SECRETS "/%s", name, name));
-	}
+	for (size_t i = 0; i < planner->request->n_secrets; i++)
+		set_secret(variables, planner->request->secrets[i].name);
 }
 
 static void set_typed(struct variables *variables, const struct request_variable *typed)

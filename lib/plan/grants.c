@@ -247,16 +247,15 @@ static void mark_secret(struct planner *planner, const char *name, const char *p
 
 int mark_secrets(struct planner *planner)
 {
-	static const char section[] = "env.secrets.";
 	const struct spawn_request *request = planner->request;
 	const struct policy *policy = planner->policy;
 
 	for (size_t i = 0; policy && i < policy->n_settings; i++) {
 		const struct setting *setting = &policy->settings[i];
+		const char *name = setting_below(setting, "env.secrets.");
 
-		if (strncmp(setting->path, section, strlen(section)) == 0)
-			mark_secret(planner, setting->path + strlen(section),
-				    planner_project_path(planner, setting->text),
+		if (name)
+			mark_secret(planner, name, planner_project_path(planner, setting->text),
 				    origin_of_setting(planner, setting));
 	}
 	for (size_t i = 0; i < request->n_secrets; i++)

@@ -109,7 +109,7 @@ static const struct row {
 	enum holder holder;   /* without a cgroup */
 	unsigned controller;  /* 0: no cgroup controller enforces it */
 	bool needs_namespace; /* without a user namespace the rlimit would count all processes of
-				 the user */
+				 the user; without a mount namespace there is no private /tmp */
 	const char *rlimit;   /* name of the rlimit, for HELD_BY_RLIMIT */
 	int resource;
 	const char *instead; /* the weaker limit that the holder enforces; NULL: it enforces the
@@ -127,7 +127,7 @@ static const struct row {
 	[LIMIT_PROCESSES] = { HELD_BY_RLIMIT, 0, true, "nproc", RLIMIT_NPROC, NULL, NULL },
 	[LIMIT_FILE_SIZE] = { HELD_BY_RLIMIT, 0, false, "fsize", RLIMIT_FSIZE, NULL, NULL },
 	[LIMIT_OUTPUT] = { HELD_BY_SUPERVISOR, 0, false, NULL, 0, NULL, NULL },
-	[LIMIT_TMP_SIZE] = { HELD_BY_SIZE, 0, false, NULL, 0, NULL, NULL },
+	[LIMIT_TMP_SIZE] = { HELD_BY_SIZE, 0, true, NULL, 0, NULL, NULL },
 };
 
 static bool is_written(const struct plan_limit *limit)
@@ -172,9 +172,6 @@ static enum holder find_holder(const struct planner *planner, enum limit limit, 
 	if (row->controller && has_controller(planner->host, row->controller))
 		return HELD_BY_CGROUP;
 	if (row->needs_namespace && planner->plan->tier != TIER_FULL)
-		return HELD_BY_NOBODY;
-	/* Without a mount view there is no private /tmp whose size could be limited. */
-	if (row->holder == HELD_BY_SIZE && planner->plan->tier != TIER_FULL)
 		return HELD_BY_NOBODY;
 	return row->holder;
 }

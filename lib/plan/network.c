@@ -114,9 +114,7 @@ static int check_policys_ports(struct planner *planner)
 	if (!planner->policy)
 		return 0;
 	enforcement = ports_enforcement(planner->policy);
-	return enforcement.state == ENFORCEMENT_REFUSED
-		       ? enforcement_refuse(planner->policy, &enforcement, planner->err)
-		       : 0;
+	return enforcement_refuse(planner->policy, &enforcement, planner->err);
 }
 
 static int check_rules(struct planner *planner, enum net_mode mode)
@@ -126,9 +124,10 @@ static int check_rules(struct planner *planner, enum net_mode mode)
 	for (size_t i = 0; policy && i < policy->n_rules; i++) {
 		struct rule_enforcement enforcement =
 			rule_net_enforcement(policy, &policy->rules[i], mode);
+		int r = enforcement_refuse(policy, &enforcement, planner->err);
 
-		if (enforcement.state == ENFORCEMENT_REFUSED)
-			return enforcement_refuse(policy, &enforcement, planner->err);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -151,29 +150,23 @@ static int check_host_mode(struct planner *planner)
 	return 0;
 }
 
-/* Refuses a mode that the policy chose, with its line. Returns 0 if an option chose it. */
-static int refuse_choice(struct planner *planner)
+/* Names the line of the policy if that chose the mode. */
+static int refuse_mode(struct planner *planner)
 {
 	const struct spawn_request *request = planner->request;
 	struct net_choice choice = policy_net_choice(planner->policy, request->template);
 	struct rule_enforcement enforcement;
+	int r = 0;
 
-	if (request->net_mode || !choice.is_of_policy)
-		return 0;
-	enforcement = mode_enforcement(planner->policy, &choice);
-	return enforcement_refuse(planner->policy, &enforcement, planner->err);
-}
-
-static int refuse_mode(struct planner *planner)
-{
-	int r = refuse_choice(planner);
-
-	if (r < 0)
-		return r;
-	return error_fill(planner->err, -EOPNOTSUPP,
-			  "this release has none, loopback, proxy and host", "use the mode none",
-			  "there is no network mode '%s' yet",
-			  net_mode_name(planner->chosen.net_mode));
+	if (!request->net_mode && choice.is_of_policy) {
+		enforcement = mode_enforcement(planner->policy, &choice);
+		r = enforcement_refuse(planner->policy, &enforcement, planner->err);
+	}
+	return r < 0 ? r
+		     : error_fill(planner->err, -EOPNOTSUPP,
+				  "this release has none, loopback, proxy and host",
+				  "use the mode none", "there is no network mode '%s' yet",
+				  net_mode_name(planner->chosen.net_mode));
 }
 
 /* Notes allow rules that have no effect in this mode. */

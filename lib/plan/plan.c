@@ -430,12 +430,10 @@ static int choose(struct planner *planner)
 	if (planner->plan->tier == TIER_FULL)
 		mark_links(planner);
 	r = decide_all(planner);
-	if (r < 0)
-		return r;
-	r = decide_ports(planner);
-	if (r < 0)
-		return r;
-	r = view_build(planner);
+	if (r == 0)
+		r = decide_ports(planner);
+	if (r == 0)
+		r = view_build(planner);
 	if (r < 0)
 		return r;
 	note_other_names(planner);
@@ -481,20 +479,6 @@ static void add_confinement(struct planner *planner)
 		planner_add_step(planner, STEP_TERMINAL, origin_of_option(planner, "--pty"));
 }
 
-static int add_command(struct planner *planner)
-{
-	int r = check_program(planner);
-
-	if (r < 0)
-		return r;
-	r = add_working_directory(planner);
-	if (r < 0)
-		return r;
-	add_filter(planner);
-	planner_add_step(planner, STEP_EXEC, origin_built_in);
-	return 0;
-}
-
 static int write_down(struct planner *planner)
 {
 	int r;
@@ -505,7 +489,14 @@ static int write_down(struct planner *planner)
 	if (r < 0)
 		return r;
 	add_confinement(planner);
-	return add_command(planner);
+	r = check_program(planner);
+	if (r == 0)
+		r = add_working_directory(planner);
+	if (r < 0)
+		return r;
+	add_filter(planner);
+	planner_add_step(planner, STEP_EXEC, origin_built_in);
+	return 0;
 }
 
 static int build(struct planner *planner)
@@ -513,9 +504,8 @@ static int build(struct planner *planner)
 	struct plan *plan = planner->plan;
 	int r = choose(planner);
 
-	if (r < 0)
-		return r;
-	r = write_down(planner);
+	if (r == 0)
+		r = write_down(planner);
 	if (r < 0)
 		return r;
 	copy_request(planner);

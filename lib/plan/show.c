@@ -604,21 +604,6 @@ static int narrow(struct planner *planner, struct shown *shown, const struct sho
 	return 0;
 }
 
-static int refuse_target(struct planner *planner, const struct shown *shown)
-{
-	struct place *place = shown->place;
-	const struct shown *carrier = shown->carrier;
-
-	(void)sbx_error_what(planner->err, -ENOENT, "cannot mount %s at '%.200s'",
-			     origin_text(&place->winner->origin), place->path);
-	sbx_error_why(
-		planner->err,
-		"'%.200s' is a bind mount of the host's directory, which contains nothing of that name",
-		carrier->place->path);
-	sbx_error_fix(planner->err, "create it outside, or choose another target");
-	return -ENOENT;
-}
-
 /* The carrier's mount must contain the mount point: an existing file or directory. */
 static int check_target(struct planner *planner, const struct shown *shown)
 {
@@ -634,7 +619,14 @@ static int check_target(struct planner *planner, const struct shown *shown)
 	facts = planner_facts(planner, covered);
 	if (facts && facts->kind != HOST_MISSING && facts->kind != HOST_LINK_REFUSED)
 		return 0;
-	return refuse_target(planner, shown);
+	(void)sbx_error_what(planner->err, -ENOENT, "cannot mount %s at '%.200s'",
+			     origin_text(&place->winner->origin), place->path);
+	sbx_error_why(
+		planner->err,
+		"'%.200s' is a bind mount of the host's directory, which contains nothing of that name",
+		carrier->place->path);
+	sbx_error_fix(planner->err, "create it outside, or choose another target");
+	return -ENOENT;
 }
 
 /* A mount cannot remove reading that a Landlock rule above the place grants. */

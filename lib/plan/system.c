@@ -155,41 +155,24 @@ static int mark_name(struct planner *planner, const char *name, struct step_orig
 			  "write one of them", "there is no device named '%.100s'", name);
 }
 
-static int mark_listed(struct planner *planner)
-{
-	const struct setting *item;
-	int r = 0;
-
-	for (size_t i = 0; (item = planner_item(planner, "devices", i, "")) && r == 0; i++)
-		r = mark_name(planner, item->text, origin_of_setting(planner, item));
-	return r;
-}
-
-static int mark_basic(struct planner *planner)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < N_ELEMENTS(devices) && r == 0; i++)
-		if (devices[i].flags & DEVICE_BASIC)
-			r = mark_device(planner, &devices[i], origin_built_in);
-	return r;
-}
-
 int mark_devices(struct planner *planner)
 {
 	const struct spawn_request *request = planner->request;
 	struct mark *directory = planner_add_mark(planner, MARK_ALLOW, "/dev",
 						  RIGHTS_FILES | RIGHT_DEVICE, origin_built_in);
-	int r;
+	bool is_listed = planner_setting(planner, "devices") != NULL;
+	const struct setting *item;
+	int r = 0;
 
 	directory->content = CONTENT_DIRECTORY;
 	directory->flags = MARK_OURS;
 	for (size_t i = 0; i < N_ELEMENTS(links); i++)
 		mark_link(planner, links[i].path, links[i].target);
-	if (planner_setting(planner, "devices"))
-		r = mark_listed(planner);
-	else
-		r = mark_basic(planner);
+	for (size_t i = 0; (item = planner_item(planner, "devices", i, "")) && r == 0; i++)
+		r = mark_name(planner, item->text, origin_of_setting(planner, item));
+	for (size_t i = 0; !is_listed && i < N_ELEMENTS(devices) && r == 0; i++)
+		if (devices[i].flags & DEVICE_BASIC)
+			r = mark_device(planner, &devices[i], origin_built_in);
 	for (size_t i = 0; i < request->n_devices && r == 0; i++)
 		r = mark_name(planner, request->devices[i], origin_of_option(planner, "--device"));
 	if (r == 0 && request->pty)

@@ -21,18 +21,7 @@
 
 #include "policy/enforcement.h"
 #include "policy/guarded.h"
-
-static int compare_by_component(const char *a, const char *b)
-{
-	while (*a == *b && *a != '\0')
-		a++, b++;
-	/* Compare by component: '/' sorts before every other byte of a name, and the end before
-	 * '/'. */
-	unsigned x = *a == '/' ? 1 : *a == '\0' ? 0 : (unsigned char)*a + 1u;
-	unsigned y = *b == '/' ? 1 : *b == '\0' ? 0 : (unsigned char)*b + 1u;
-
-	return x < y ? -1 : x > y;
-}
+#include "policy/view.h"
 
 static int refuse_mark(struct planner *planner, const struct mark *mark, int code, const char *why,
 		       const char *fix)
@@ -356,7 +345,7 @@ static int prepare_marks(struct planner *planner)
 static int compare_marks(const void *a, const void *b)
 {
 	const struct mark *const *one = a, *const *other = b;
-	int order = compare_by_component((*one)->place, (*other)->place);
+	int order = view_compare_paths((*one)->place, (*other)->place);
 
 	if (order != 0)
 		return order;
@@ -491,7 +480,7 @@ const struct place *view_find(const struct planner *planner, const char *path)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (compare_by_component(planner->view.places[middle].path, path) <= 0)
+		if (view_compare_paths(planner->view.places[middle].path, path) <= 0)
 			low = middle + 1;
 		else
 			high = middle;

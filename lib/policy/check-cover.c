@@ -62,6 +62,21 @@ bool check_path_covers(const struct match_value *outer, const struct match_value
 	return (!maybe_itself || whole.itself || !whole.subtree) && (!maybe_below || whole.subtree);
 }
 
+bool check_has_value(const struct match_list *list, bool excluding,
+		     const struct match_value *wanted)
+{
+	for (size_t i = 0; i < list->n_values; i++) {
+		struct match_value other = list->values[i];
+
+		if (match_value_excludes(&other) != excluding)
+			continue;
+		other.text += excluding;
+		if (check_path_covers(&other, wanted))
+			return true;
+	}
+	return false;
+}
+
 static bool host_covers(const struct match_value *outer, const struct match_value *inner)
 {
 	size_t len = strlen(inner->text), tail;

@@ -88,6 +88,9 @@ void check_readers_deinit(struct check_readers *readers);
  */
 bool check_covers(const struct condition *outer, const struct condition *inner);
 bool check_path_covers(const struct match_value *outer, const struct match_value *inner);
+/* Does a value of the list cover @wanted: one with '!', or (not @excluding) one without? */
+bool check_has_value(const struct match_list *list, bool excluding,
+		     const struct match_value *wanted);
 int check_index_make(const struct policy *policy, struct check_index *ret);
 void check_index_deinit(struct check_index *index);
 /* The first other rule of the policy that denies every request that @rule matches, or NULL. */

@@ -150,23 +150,6 @@ static void write_below(const struct below *below, const struct match_value *val
 		       value->text + match_value_excludes(value), below->behind);
 }
 
-/* Does a value of the list cover @text? */
-static bool has_value(const struct match_list *list, bool excluding, const char *text)
-{
-	const struct match_value wanted = { .text = text };
-
-	for (size_t i = 0; i < list->n_values; i++) {
-		struct match_value other = list->values[i];
-
-		if (match_value_excludes(&other) != excluding)
-			continue;
-		other.text += excluding;
-		if (check_path_covers(&other, &wanted))
-			return true;
-	}
-	return false;
-}
-
 /* Does another rule deny everything that @text matches? */
 static bool is_denied(const struct checker *checker, const struct rule *rule, const char *text)
 {
@@ -183,12 +166,13 @@ static bool is_completed(const struct checker *checker, const struct rule *rule,
 			 const struct match_list *list, const struct match_value *value, bool bare)
 {
 	char text[VALUE_SIZE];
+	const struct match_value below = { .text = text };
 
 	for (size_t i = 0; i < N_ELEMENTS(belows); i++) {
 		if (belows[i].bare != bare)
 			continue;
 		write_below(&belows[i], value, text);
-		if (has_value(list, match_value_excludes(value), text) ||
+		if (check_has_value(list, match_value_excludes(value), &below) ||
 		    is_denied(checker, rule, text))
 			return true;
 	}
@@ -346,23 +330,9 @@ static int add_readers(struct check_readers *readers, const struct rule *rule)
 	return 0;
 }
 
-/* Orders by component, so that the paths below a path directly follow it. */
-static int compare_paths(const char *a, const char *b)
-{
-	while (*a == *b && *a != '\0') {
-		a++;
-		b++;
-	}
-	if (*a == '\0' || *b == '\0')
-		return (*a != '\0') - (*b != '\0');
-	if (*a == '/' || *b == '/')
-		return *a == '/' ? -1 : 1;
-	return (unsigned char)*a - (unsigned char)*b;
-}
-
 static int compare_rows(const void *a, const void *b)
 {
-	return compare_paths(*(char *const *)a, *(char *const *)b);
+	return view_compare_paths(*(char *const *)a, *(char *const *)b);
 }
 
 /* Are some readable paths not named by rules, or does the command run without Landlock? */
@@ -417,7 +387,7 @@ static size_t find_reader(const struct check_readers *readers, const char *path)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (compare_paths(readers->paths[middle], path) < 0)
+		if (view_compare_paths(readers->paths[middle], path) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -633,16 +603,15 @@ static void check_port(struct checker *checker, const struct judge *judge,
 
 int check_ports(struct checker *checker)
 {
-	static const char connect[] = "net.loopback.connect[", bind[] = "net.loopback.bind[";
 	_cleanup_judge_ struct judge judge = { .arena = ARENA_INIT };
 	const struct policy *policy = checker->policy;
 
 	for (size_t i = 0; i < policy->n_settings; i++) {
 		const struct setting *setting = &policy->settings[i];
-		bool is_bound = strncmp(setting->path, bind, strlen(bind)) == 0;
+		bool is_bound = setting_below(setting, "net.loopback.bind[");
 		int r = 0;
 
-		if (!is_bound && strncmp(setting->path, connect, strlen(connect)) != 0)
+		if (!is_bound && !setting_below(setting, "net.loopback.connect["))
 			continue;
 		if (!judge.engine)
 			r = judge_open(policy, &judge);

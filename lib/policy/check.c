@@ -123,37 +123,8 @@ static void check_arguments(struct checker *checker, const struct rule *rule)
 		      match_key_name(fit.misfit));
 }
 
-static void check_only_excluding(struct checker *checker, const struct match_list *list)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < list->n_values; i++)
-		n += match_value_excludes(&list->values[i]);
-	if (n == 0 || n < list->n_values)
-		return;
-	check_warn(checker, CHECK_NEVER, list->place, "every glob of 'path_glob' begins with '!'");
-	sbx_error_why(&checker->warning.error,
-		      "such a glob only excludes paths that another one includes");
-	sbx_error_fix(&checker->warning.error,
-		      "add a glob for the paths to include, such as \"**\"");
-}
-
-/* Does a '!' glob exclude all that @value matches? */
-static bool is_taken_out(const struct match_list *list, const struct match_value *value)
-{
-	for (size_t i = 0; i < list->n_values; i++) {
-		struct match_value other = list->values[i];
-
-		if (!match_value_excludes(&other))
-			continue;
-		other.text++;
-		if (check_path_covers(&other, value))
-			return true;
-	}
-	return false;
-}
-
-static void check_taken_out(struct checker *checker, const struct match_list *list)
+/* Warns if no path is left that the list matches. */
+static void check_excluded(struct checker *checker, const struct match_list *list)
 {
 	size_t n = 0, n_left = 0;
 
@@ -161,15 +132,24 @@ static void check_taken_out(struct checker *checker, const struct match_list *li
 		if (match_value_excludes(&list->values[i]))
 			continue;
 		n++;
-		n_left += !is_taken_out(list, &list->values[i]);
+		n_left += !check_has_value(list, true, &list->values[i]);
 	}
-	if (n == 0 || n_left > 0)
+	if (n_left > 0 || list->n_values == 0)
 		return;
-	check_warn(checker, CHECK_NEVER, list->place,
-		   "every glob of 'path_glob' is excluded by one with '!'");
-	sbx_error_why(&checker->warning.error, "no request is left to which the rule could apply");
+	if (n > 0) {
+		check_warn(checker, CHECK_NEVER, list->place,
+			   "every glob of 'path_glob' is excluded by one with '!'");
+		sbx_error_why(&checker->warning.error,
+			      "no request is left to which the rule could apply");
+		sbx_error_fix(&checker->warning.error,
+			      "narrow the globs that begin with '!', or remove the rule");
+		return;
+	}
+	check_warn(checker, CHECK_NEVER, list->place, "every glob of 'path_glob' begins with '!'");
+	sbx_error_why(&checker->warning.error,
+		      "such a glob only excludes paths that another one includes");
 	sbx_error_fix(&checker->warning.error,
-		      "narrow the globs that begin with '!', or remove the rule");
+		      "add a glob for the paths to include, such as \"**\"");
 }
 
 static void check_lists(struct checker *checker, const struct condition *condition)
@@ -186,8 +166,7 @@ static void check_lists(struct checker *checker, const struct condition *conditi
 		sbx_error_fix(&checker->warning.error, "add a value, or remove the key if "
 						       "anything is meant");
 	}
-	check_only_excluding(checker, &condition->lists[MATCH_PATH]);
-	check_taken_out(checker, &condition->lists[MATCH_PATH]);
+	check_excluded(checker, &condition->lists[MATCH_PATH]);
 }
 
 static void check_exceptions(struct checker *checker, const struct rule *rule)
@@ -413,7 +392,7 @@ static void check_section(struct checker *checker, enum check_kind kind, const c
 	for (size_t i = 0; i < policy->n_settings; i++) {
 		const struct setting *setting = &policy->settings[i];
 
-		if (strncmp(setting->path, section, strlen(section)) != 0)
+		if (!setting_below(setting, section))
 			continue;
 		check_warn(checker, kind, setting->place, "'%s' limits nothing", setting->path);
 		sbx_error_why(&checker->warning.error, "%s", why);

@@ -687,29 +687,28 @@ static void deny_where_shown(struct composer *composer)
 
 static void add_settings(struct composer *composer, const struct policy *policy)
 {
-	static const char secrets[] = "env.secrets.", sockets[] = "net.unix[";
 	struct policy_mount mount;
 
 	for (size_t i = 0; policy_get_mount(policy, i, &mount); i++)
 		add_mount(composer, &mount);
 	for (size_t i = 0; i < policy->n_settings; i++) {
 		const struct setting *setting = &policy->settings[i];
+		const char *secret = setting_below(setting, "env.secrets.");
 		struct composed_path path = { .place = setting->place };
 
-		if (strncmp(setting->path, sockets, strlen(sockets)) == 0) {
+		if (setting_below(setting, "net.unix[")) {
 			path.name = "net.unix";
 			path.path = setting_path(composer, setting->text);
 			path.operations = operation_set("fs.*");
 			(void)compose_grant(composer, &path);
-		} else if (strncmp(setting->path, secrets, strlen(secrets)) == 0) {
-			const char *name = setting->path + strlen(secrets);
-			char *inside = take(composer, sizeof(VIEW_SECRETS) + strlen(name) + 1);
+		} else if (secret) {
+			char *inside = take(composer, sizeof(VIEW_SECRETS) + strlen(secret) + 1);
 
 			path.name = "env.secrets";
 			path.path = inside;
 			path.operations = view_reads();
 			if (inside) {
-				(void)stpcpy(stpcpy(inside, VIEW_SECRETS "/"), name);
+				(void)stpcpy(stpcpy(inside, VIEW_SECRETS "/"), secret);
 				(void)compose_grant(composer, &path);
 			}
 		}
@@ -773,9 +772,8 @@ static const struct condition *add_ports(struct composer *composer, const struct
 	for (size_t i = 0; ports && i < policy->n_settings; i++)
 		for (size_t k = 0; k < N_ELEMENTS(forwarded); k++) {
 			const struct setting *setting = &policy->settings[i];
-			const char *prefix = forwarded[k].setting;
 
-			if (strncmp(setting->path, prefix, strlen(prefix)) != 0)
+			if (!setting_below(setting, forwarded[k].setting))
 				continue;
 			add_port(composer, setting, k, &ports[n]);
 			for (size_t last = n + 2; n < last; n++)

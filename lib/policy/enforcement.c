@@ -445,30 +445,17 @@ struct rule_enforcement rule_enforcement(const struct policy *policy, const stru
 /* The model does not store the place of a default. */
 static const struct policy_place whole_file = { .source = 0, .at = { 1, 1 } };
 
-static struct rule_enforcement begin_default(enum operation_class kind)
-{
-	static const char *const paths[] = {
-		[CLASS_FS] = "defaults.fs",
-		[CLASS_NET] = "defaults.net",
-		[CLASS_EXEC] = "defaults.exec",
-		[CLASS_TOOL] = "defaults.tool",
-	};
-
-	return (struct rule_enforcement){ .subject = paths[kind] };
-}
-
 struct rule_enforcement default_enforcement(const struct policy *policy, enum operation_class kind)
 {
-	static const unsigned layers[] = {
-		[CLASS_FS] = ENFORCED_BY_VIEW,
-		[CLASS_NET] = ENFORCED_BY_NETNS,
-		[CLASS_EXEC] = ENFORCED_BY_VIEW,
-		[CLASS_TOOL] = ENFORCED_BY_SERVICE,
+	static const struct rule_enforcement kinds[] = {
+		[CLASS_FS] = { .subject = "defaults.fs", .layers = ENFORCED_BY_VIEW },
+		[CLASS_NET] = { .subject = "defaults.net", .layers = ENFORCED_BY_NETNS },
+		[CLASS_EXEC] = { .subject = "defaults.exec", .layers = ENFORCED_BY_VIEW },
+		[CLASS_TOOL] = { .subject = "defaults.tool", .layers = ENFORCED_BY_SERVICE },
 	};
-	struct rule_enforcement ret = begin_default(kind);
+	struct rule_enforcement ret = kinds[kind];
 	enum policy_action action = policy->defaults[kind];
 
-	ret.layers = layers[kind];
 	if (kind == CLASS_NET && net_mode_has_proxy(policy_net_mode(policy))) {
 		ret.layers = ENFORCED_BY_PROXY;
 		if (action == POLICY_REVIEW)
@@ -517,13 +504,6 @@ struct rule_enforcement hostname_enforcement(const struct policy *policy)
 	return (struct rule_enforcement){ .state = ENFORCEMENT_HELD };
 }
 
-static bool is_item(const struct setting *setting, const char *list)
-{
-	size_t len = strlen(list);
-
-	return strncmp(setting->path, list, len) == 0 && setting->path[len] == '[';
-}
-
 struct rule_enforcement ports_enforcement(const struct policy *policy)
 {
 	bool is_connected[UINT16_MAX + 1] = { false };
@@ -532,7 +512,7 @@ struct rule_enforcement ports_enforcement(const struct policy *policy)
 	for (size_t i = 0; i < policy->n_settings; i++) {
 		const struct setting *setting = &policy->settings[i];
 
-		if (!is_item(setting, "net.loopback.connect"))
+		if (!setting_below(setting, "net.loopback.connect["))
 			continue;
 		n += !is_connected[setting->number & UINT16_MAX];
 		is_connected[setting->number & UINT16_MAX] = true;
@@ -540,7 +520,7 @@ struct rule_enforcement ports_enforcement(const struct policy *policy)
 			return refuse_setting(setting, PROBLEM_PORTS);
 	}
 	for (size_t i = 0; i < policy->n_settings; i++)
-		if (is_item(&policy->settings[i], "net.loopback.bind") &&
+		if (setting_below(&policy->settings[i], "net.loopback.bind[") &&
 		    is_connected[policy->settings[i].number & UINT16_MAX])
 			return refuse_setting(&policy->settings[i], PROBLEM_PORT_TWICE);
 	return (struct rule_enforcement){ .state = ENFORCEMENT_HELD };

@@ -190,6 +190,13 @@ const struct setting *policy_get_setting(const struct policy *policy, const char
 		       compare_with_setting);
 }
 
+const char *setting_below(const struct setting *setting, const char *section)
+{
+	size_t len = strlen(section);
+
+	return strncmp(setting->path, section, len) == 0 ? setting->path + len : NULL;
+}
+
 void digest_of(const void *bytes, size_t n_bytes, uint8_t ret[DIGEST_SIZE])
 {
 	SHA256_CTX context;

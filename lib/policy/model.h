@@ -230,6 +230,8 @@ CLEANUP_BY(struct policy, policy_free)
 
 /* NULL if the policy does not set it. */
 const struct setting *policy_get_setting(const struct policy *policy, const char *path);
+/* The setting's path after @section ("env.set."), or NULL if it is not in it. */
+const char *setting_below(const struct setting *setting, const char *section);
 /* Like strcmp(), but "[2]" sorts before "[10]" and a section before its contents. */
 int policy_compare_paths(const char *a, const char *b);
 

@@ -32,6 +32,17 @@ uint64_t view_file_operations(void)
 	return files() | operation_set("exec");
 }
 
+int view_compare_paths(const char *a, const char *b)
+{
+	while (*a == *b && *a != '\0')
+		a++, b++;
+	/* '/' sorts before every other byte of a name, and the end before '/'. */
+	unsigned x = *a == '/' ? 1 : *a == '\0' ? 0 : (unsigned char)*a + 1u;
+	unsigned y = *b == '/' ? 1 : *b == '\0' ? 0 : (unsigned char)*b + 1u;
+
+	return x < y ? -1 : x > y;
+}
+
 static const char *const private_directories[] = { VIEW_TMP, "/var/tmp" };
 
 bool view_is_private(const char *path)

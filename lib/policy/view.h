@@ -36,6 +36,9 @@ void policy_view(const struct policy *policy, const char *project, bool has_own_
  * project. */
 bool view_names_project_absolutely(const struct policy *policy, const char *project);
 
+/* Orders paths by component: a directory directly precedes the paths below it. */
+int view_compare_paths(const char *a, const char *b);
+
 /* Is it /tmp or /var/tmp, which are a fresh tmpfs unless an option or a mount shows the host's? */
 bool view_is_private(const char *path);
 /* The same for a path at or below one of them. */
