@@ -81,6 +81,14 @@ void digest_add_hex(struct text *out, const uint8_t digest[32])
 	}
 }
 
+/* Adds @text, which may be an attacker's, between two texts of sbx. */
+static void add_shown(struct text *out, const char *before, const char *text, const char *after)
+{
+	text_add(out, before);
+	text_add_visible_string(out, text);
+	text_add(out, after);
+}
+
 static const struct artefact_rule *rule_at(const struct artefact *artefact, uint32_t row)
 {
 	return (const struct artefact_rule *)artefact_rows(artefact, SECTION_RULES) + row;
@@ -97,9 +105,7 @@ static void add_rule_place(struct text *out, const struct artefact *artefact, ui
 {
 	const struct artefact_rule *rule = rule_at(artefact, row);
 
-	text_add(out, "rule '");
-	text_add_visible_string(out, artefact_text(artefact, rule->name));
-	text_add(out, "' (");
+	add_shown(out, "rule '", artefact_text(artefact, rule->name), "' (");
 	text_add_visible_string(out, file_of(artefact, rule));
 	text_addf(out, ":%u)", rule->line);
 }
@@ -240,17 +246,14 @@ static void add_new_rule(struct text *out, const struct artefact *artefact,
 {
 	const char *file = file_to_change(artefact);
 
-	if (strcmp(file, POLICY_BUILT_IN_VIEW) == 0) {
+	if (strcmp(file, POLICY_BUILT_IN_VIEW) == 0)
 		text_add(out, "name a file with --policy, which replaces " POLICY_BUILT_IN_VIEW
 			      ", and write there");
-	} else {
-		text_add(out, "add to ");
-		text_add_visible_string(out, file);
-	}
+	else
+		add_shown(out, "add to ", file, "");
 	text_add(out, " under 'capabilities:'\n  - name: ");
 	add_rule_name(out, &buffer->request);
-	text_add(out, "\n    match: { syscall: ");
-	text_add_visible_string(out, buffer->request.operation);
+	add_shown(out, "\n    match: { syscall: ", buffer->request.operation, "");
 	/* The next address of the name may be another one; but special ones are named. */
 	(void)add_condition(out, &buffer->request, decision->cause == CAUSE_BUILTIN, ", ");
 	text_add(out, " }\n    action: allow\n");
@@ -281,15 +284,12 @@ static bool is_of_net_mode(const struct artefact *artefact, uint32_t row)
 static bool add_mode(struct text *out, const struct artefact *artefact,
 		     const struct policy_decision *decision)
 {
-	const struct artefact_source *sources = artefact_rows(artefact, SECTION_SOURCES);
-
 	for (size_t i = 0; i < decision->n_rules; i++) {
 		const struct artefact_rule *rule = rule_at(artefact, decision->rules[i]);
 
 		if (!is_of_net_mode(artefact, decision->rules[i]))
 			continue;
-		text_add(out, "change 'net.mode' (");
-		text_add_visible_string(out, artefact_text(artefact, sources[rule->source].name));
+		add_shown(out, "change 'net.mode' (", file_of(artefact, rule), "");
 		text_addf(out, ":%u): proxy applies the rules, host shares the host's network\n",
 			  rule->line);
 		return true;
@@ -334,9 +334,8 @@ static void add_fulfilment(struct text *out, const struct artefact *artefact,
 
 	if (wanted->require_sandbox &&
 	    (!request->sandbox || strcmp(request->sandbox, wanted->require_sandbox) != 0)) {
-		text_add(out, "run it in a sandbox of level ");
-		text_add_visible_string(out, wanted->require_sandbox);
-		text_add(out, ", or remove 'require_sandbox' from the rule\n");
+		add_shown(out, "run it in a sandbox of level ", wanted->require_sandbox,
+			  ", or remove 'require_sandbox' from the rule\n");
 	}
 	if (wanted->require_token && !request->has_token)
 		text_add(out, "request a token with 'sbx-policy token issue', or remove "
@@ -424,9 +423,8 @@ static void add_extension(struct text *out, const struct artefact *artefact,
 			  const struct policy_decision *decision)
 {
 	text_add(out, decision->verdict == POLICY_REVIEW ? "let a person review it, or " : "");
-	text_add(out, "do what the extension '");
-	text_add_visible_string(out, decision->extension);
-	text_add(out, "' asks for, or change its program under 'extensions:' in ");
+	add_shown(out, "do what the extension '", decision->extension,
+		  "' asks for, or change its program under 'extensions:' in ");
 	text_add_visible_string(out, file_to_change(artefact));
 	text_add_char(out, '\n');
 }
@@ -467,24 +465,18 @@ static const char *const verbs[] = {
 static void add_subject(struct text *out, const struct policy_request *request)
 {
 	text_add_visible_string(out, request->operation);
-	if (request->path) {
-		text_add(out, " '");
-		text_add_visible_string(out, request->path);
-		text_add(out, "'");
-	}
+	if (request->path)
+		add_shown(out, " '", request->path, "'");
 	if (request->host) {
 		bool is_ipv6 = strchr(request->host, ':') && request->has_port;
 
-		text_add(out, is_ipv6 ? " [" : " ");
-		text_add_visible_string(out, request->host);
+		add_shown(out, is_ipv6 ? " [" : " ", request->host, "");
 		text_add(out, is_ipv6 ? "]" : "");
 		if (request->has_port)
 			text_addf(out, ":%u", request->port);
 	}
-	if (request->address) {
-		text_add(out, " at ");
-		text_add_visible_string(out, request->address);
-	}
+	if (request->address)
+		add_shown(out, " at ", request->address, "");
 }
 
 static void add_why(struct text *out, const char *kind, const char *name,
@@ -493,18 +485,14 @@ static void add_why(struct text *out, const char *kind, const char *name,
 	text_addf(out, "  why: %s '", kind);
 	text_add_visible_string(out, name);
 	text_addf(out, "' %s", verbs[decision->verdict]);
-	if (decision->reason) {
-		text_add(out, ": ");
-		text_add_visible_string(out, decision->reason);
-	}
+	if (decision->reason)
+		add_shown(out, ": ", decision->reason, "");
 	text_add_char(out, '\n');
 }
 
 static void add_reason(struct text *out, const char *reason)
 {
-	text_add(out, "  why: ");
-	text_add_visible_string(out, reason);
-	text_add_char(out, '\n');
+	add_shown(out, "  why: ", reason, "\n");
 }
 
 static void add_rules(struct text *out, const struct artefact *artefact,
@@ -520,10 +508,8 @@ static void add_rules(struct text *out, const struct artefact *artefact,
 		text_add(out, "  why: ");
 		add_rule_place(out, artefact, decision->rules[i]);
 		text_addf(out, " %s", verbs[rule->action]);
-		if (rule->reason != ARTEFACT_NONE) {
-			text_add(out, ": ");
-			text_add_visible_string(out, artefact_text(artefact, rule->reason));
-		}
+		if (rule->reason != ARTEFACT_NONE)
+			add_shown(out, ": ", artefact_text(artefact, rule->reason), "");
 		text_add_char(out, '\n');
 	}
 }
@@ -559,9 +545,8 @@ static void add_cause(struct text *out, const struct artefact *artefact,
 static void add_constraints(struct text *out, const struct constraints *constraints)
 {
 	if (constraints->require_sandbox) {
-		text_add(out, "  but: only in a sandbox of level ");
-		text_add_visible_string(out, constraints->require_sandbox);
-		text_add_char(out, '\n');
+		add_shown(out, "  but: only in a sandbox of level ", constraints->require_sandbox,
+			  "\n");
 	}
 	if (constraints->require_token)
 		text_add(out, "  but: only with a capability token\n");
@@ -571,9 +556,8 @@ static void add_constraints(struct text *out, const struct constraints *constrai
 		text_add(out, " of a file\n");
 	}
 	if (constraints->sha256) {
-		text_add(out, "  but: only the program with the SHA-256 ");
-		text_add_visible_string(out, constraints->sha256);
-		text_add_char(out, '\n');
+		add_shown(out, "  but: only the program with the SHA-256 ", constraints->sha256,
+			  "\n");
 	}
 	if (constraints->tls == TLS_ANY)
 		text_add(out, "  tls: any: sbx-proxy does not compare what TLS names\n");
