@@ -250,7 +250,7 @@ enum answer {
 
 static enum answer answer_of(const struct policy_decision *decision)
 {
-	if (decision->verdict == POLICY_ALLOW || decision->verdict == POLICY_WARN)
+	if (policy_permits(decision->verdict))
 		return ANSWER_YES;
 	return decision->cause == CAUSE_RULES || decision->cause == CAUSE_BUILTIN ? ANSWER_DENIED
 										  : ANSWER_NO;

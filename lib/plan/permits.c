@@ -24,16 +24,18 @@
 #include "base/cleanup.h"
 #include "policy/view.h"
 
-/* Landlock's access bits for each right of the plan, at a file or in a directory. */
+/* The rights that are compared, with Landlock's access bits for each at a file or in a directory.
+ */
 static const struct {
 	unsigned right;
+	const char *verb;
 	uint64_t bits;
-} landlock_rights[] = {
-	{ RIGHT_EXEC, UINT64_C(1) << 0 },
-	{ RIGHT_READ, UINT64_C(1) << 2 },
-	{ RIGHT_LIST, UINT64_C(1) << 3 },
+} compared[] = {
+	{ RIGHT_READ, "read", UINT64_C(1) << 2 },
+	{ RIGHT_LIST, "list", UINT64_C(1) << 3 },
 	/* write_file, remove_dir, remove_file, make_* and truncate */
-	{ RIGHT_WRITE, UINT64_C(1) << 1 | UINT64_C(0x1ff) << 4 | UINT64_C(1) << 14 },
+	{ RIGHT_WRITE, "write", UINT64_C(1) << 1 | UINT64_C(0x1ff) << 4 | UINT64_C(1) << 14 },
+	{ RIGHT_EXEC, "execute", UINT64_C(1) << 0 },
 };
 
 /* The step kinds whose target is a mount or a copy, which then carries the paths below it. */
@@ -121,10 +123,9 @@ unsigned plan_permits(const struct plan *plan, const char *path, enum host_path_
 	unsigned permitted = mounted(plan, path, kind);
 
 	/* Count a right as permitted if any of its bits is. */
-	for (size_t i = 0; i < N_ELEMENTS(landlock_rights); i++)
-		if ((handled & landlock_rights[i].bits) &&
-		    !(granted & handled & landlock_rights[i].bits))
-			permitted &= ~landlock_rights[i].right;
+	for (size_t i = 0; i < N_ELEMENTS(compared); i++)
+		if ((handled & compared[i].bits) && !(granted & handled & compared[i].bits))
+			permitted &= ~compared[i].right;
 	/* Landlock does not handle connect() on a path; a socket cannot be opened. */
 	if (kind == HOST_SOCKET)
 		return mounted(plan, path, kind) & RIGHT_WRITE;
@@ -153,24 +154,14 @@ const char *plan_working_directory(const struct plan *plan)
 
 #define COMPARED (RIGHT_READ | RIGHT_LIST | RIGHT_WRITE | RIGHT_EXEC)
 
-static const struct {
-	unsigned right;
-	const char *verb;
-} verbs[] = {
-	{ RIGHT_READ, "read" },
-	{ RIGHT_LIST, "list" },
-	{ RIGHT_WRITE, "write" },
-	{ RIGHT_EXEC, "execute" },
-};
-
 static const char *name_rights(struct planner *planner, unsigned rights)
 {
 	text_reset(&planner->memory.text);
-	for (size_t i = 0; i < N_ELEMENTS(verbs); i++)
-		if (rights & verbs[i].right) {
+	for (size_t i = 0; i < N_ELEMENTS(compared); i++)
+		if (rights & compared[i].right) {
 			if (planner->memory.text.len > 0)
 				text_add(&planner->memory.text, ", ");
-			text_add(&planner->memory.text, verbs[i].verb);
+			text_add(&planner->memory.text, compared[i].verb);
 		}
 	return planner_take_text(planner);
 }

@@ -318,7 +318,7 @@ static bool may_enter(struct planner *planner)
 	if (!planner->policy)
 		return true;
 	verdict = judge(planner->policy);
-	if (verdict == POLICY_ALLOW || verdict == POLICY_WARN)
+	if (policy_permits(verdict))
 		return true;
 	planner_note(
 		planner, "'sbx-ctl exec' is refused in spite of --debug",

@@ -667,28 +667,19 @@ static int show_place(struct planner *planner, struct shown *shown)
 		r = check_target(planner, shown);
 		if (r < 0)
 			return r;
-		if (must_be_hidden(planner, place))
-			entry_hide(planner, shown);
-		else
-			entry_show(planner, shown);
-		return 0;
-	}
-	if (shown->carrier && !place_is_fresh(shown->carrier))
+	} else if (shown->carrier && !place_is_fresh(shown->carrier)) {
 		return narrow(planner, shown, shown->carrier);
-	if (shown->carrier && !winner) {
+	} else if (shown->carrier && !winner) {
 		/* In a fresh writable directory, create a path that the command may not write
 		 * beforehand, under a mask. */
 		if (shown->carrier->is_writable && !place_wants_write(place) &&
 		    !place_is_only_guarded(place))
 			entry_hide(planner, shown);
 		return 0;
-	}
-	if (!winner || !(place->rights & RIGHTS_SEEN) || !place->source)
+	} else if (!winner || !(place->rights & RIGHTS_SEEN) || !place->source) {
 		return 0;
-	if (must_be_hidden(planner, place))
-		entry_hide(planner, shown);
-	else
-		entry_show_host(planner, shown);
+	}
+	(must_be_hidden(planner, place) ? entry_hide : entry_show)(planner, shown);
 	return 0;
 }
 

@@ -162,10 +162,6 @@ static const struct demand {
 	{ "plugins.seccomp", LAYER_SECCOMP },
 };
 
-static const char fix_landlock[] = "boot with Landlock in the list of LSMs (lsm=landlock,...), on "
-				   "Linux 5.13 or newer";
-static const char fix_seccomp[] = "use a kernel with CONFIG_SECCOMP_FILTER";
-
 /* Refuses a host that lacks what both tiers need. */
 static int check_common(struct planner *planner)
 {
@@ -173,11 +169,13 @@ static int check_common(struct planner *planner)
 
 	if (!host->has_seccomp)
 		return planner_refuse(planner, -EOPNOTSUPP, "cannot build a sandbox here",
-				      "this kernel has no system call filters", fix_seccomp);
+				      "this kernel has no system call filters",
+				      "use a kernel with CONFIG_SECCOMP_FILTER");
 	if (host->landlock_abi <= 0 && !planner->chosen.is_nested)
-		return planner_refuse(planner, -EOPNOTSUPP, "cannot build a sandbox here",
-				      "this kernel has no Landlock, or it is switched off",
-				      fix_landlock);
+		return planner_refuse(
+			planner, -EOPNOTSUPP, "cannot build a sandbox here",
+			"this kernel has no Landlock, or it is switched off",
+			"boot with Landlock in the list of LSMs (lsm=landlock,...), on Linux 5.13 or newer");
 	if (strcmp(planner->chosen.profile, "strict") == 0 && !host->has_notify)
 		return planner_refuse(
 			planner, -EOPNOTSUPP, "cannot use the profile 'strict' here",

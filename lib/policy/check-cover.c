@@ -389,7 +389,7 @@ const struct rule *check_find_denial(const struct check_index *index, const stru
 
 void check_neighbours(struct checker *checker, const struct rule *rule)
 {
-	bool allows = rule->action == POLICY_ALLOW || rule->action == POLICY_WARN;
+	bool allows = policy_permits(rule->action);
 	const struct rule *other = allows ? check_find_denial(&checker->index, rule) : NULL;
 
 	if (other) {

@@ -216,7 +216,7 @@ static void check_directories(struct checker *checker, const struct rule *rule)
 {
 	static const struct match_list everything;
 	const struct match_list *paths = &rule->match.lists[MATCH_PATH];
-	bool allows = rule->action == POLICY_ALLOW || rule->action == POLICY_WARN;
+	bool allows = policy_permits(rule->action);
 
 	if (!is_about_files(rule->match.operations))
 		return;

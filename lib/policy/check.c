@@ -202,8 +202,7 @@ static void check_everything(struct checker *checker, const struct rule *rule)
 	const struct match_list *paths = &rule->match.lists[MATCH_PATH];
 	bool found = !paths->present;
 
-	if ((rule->action != POLICY_ALLOW && rule->action != POLICY_WARN) ||
-	    !(rule->match.operations & operation_set("fs.write")))
+	if (!policy_permits(rule->action) || !(rule->match.operations & operation_set("fs.write")))
 		return;
 	for (int key = 0; key < N_MATCH_KEYS; key++)
 		if (key != MATCH_PATH && rule->match.lists[key].present)
@@ -233,7 +232,7 @@ static void check_action(struct checker *checker, const struct rule *rule)
 		sbx_error_why(&checker->warning.error, "'pass' means that a rule does not decide");
 		sbx_error_fix(&checker->warning.error, "remove it, or write another action");
 	}
-	if (!constrained || rule->action == POLICY_ALLOW || rule->action == POLICY_WARN)
+	if (!constrained || policy_permits(rule->action))
 		return;
 	check_warn(checker, CHECK_CONSTRAINTS, rule->place,
 		   "the constraints of rule '%s' have no effect", rule->name);

@@ -196,7 +196,7 @@ static int insert(struct builder *builder, uint32_t node, const struct match_val
  */
 static bool gives_by_name(const struct build_condition *condition, const struct glob *glob)
 {
-	bool allows = condition->action == POLICY_ALLOW || condition->action == POLICY_WARN;
+	bool allows = policy_permits(condition->action);
 
 	return condition->action != POLICY_PASS &&
 	       (allows != condition->is_exception) != glob->excludes;

@@ -218,15 +218,11 @@ static void look_up(struct policy_engine *engine, const struct query *query)
 		mark_condition(engine, engine->plain[i], MARK_INCLUDED);
 }
 
-static bool permits(const struct artefact_condition *match)
-{
-	return match->action == POLICY_ALLOW || match->action == POLICY_WARN;
-}
-
 /* A name that is allowed may resolve to any address: this permission is not about special ones. */
 static bool is_closed(const struct query *query, const struct artefact_condition *match)
 {
-	return query->address.special && permits(match) && !(match->keys & 1u << MATCH_CIDR);
+	return query->address.special && policy_permits(match->action) &&
+	       !(match->keys & 1u << MATCH_CIDR);
 }
 
 static enum policy_action default_of(const struct policy_engine *engine, const struct query *query)
@@ -306,7 +302,7 @@ static void find_rules(struct policy_engine *engine, const struct query *query, 
 			keys |= keys_of_plain_exceptions(engine, condition);
 		engine->found[engine->n_found++] = engine->candidates[i];
 		flags |= condition->flags;
-		tally->is_reached |= permits(condition);
+		tally->is_reached |= policy_permits(condition->action);
 		if (condition->action > tally->verdict)
 			tally->verdict = condition->action;
 	}
@@ -386,7 +382,7 @@ static unsigned broken_constraints(const struct policy_engine *engine, const str
 static bool counts(const struct policy_engine *engine, const struct query *query,
 		   const struct artefact_condition *match, const struct tally *tally)
 {
-	if (tally->is_plain || !permits(match))
+	if (tally->is_plain || !policy_permits(match->action))
 		return true;
 	return broken_constraints(engine, query, match) == 0 &&
 	       (tally->is_granted || !(match->flags & CONDITION_NARROWS));
@@ -398,13 +394,15 @@ static void weigh(const struct policy_engine *engine, const struct query *query,
 {
 	enum policy_action fallback = default_of(engine, query);
 
-	tally->is_granted = fallback == POLICY_ALLOW || fallback == POLICY_WARN;
+	tally->is_granted = policy_permits(fallback);
 	for (size_t i = 0; i < engine->n_found; i++) {
 		const struct artefact_condition *match = &engine->conditions[engine->found[i]];
-		unsigned broken = permits(match) ? broken_constraints(engine, query, match) : 0;
+		unsigned broken = policy_permits(match->action)
+					  ? broken_constraints(engine, query, match)
+					  : 0;
 
 		tally->broken |= broken;
-		if (permits(match) && broken == 0) {
+		if (policy_permits(match->action) && broken == 0) {
 			bool narrows = match->flags & CONDITION_NARROWS;
 
 			tally->is_granted |= !narrows;
@@ -418,7 +416,7 @@ static void weigh(const struct policy_engine *engine, const struct query *query,
 
 		if (!counts(engine, query, match, tally))
 			continue;
-		tally->is_reached |= permits(match);
+		tally->is_reached |= policy_permits(match->action);
 		if (match->action > tally->verdict)
 			tally->verdict = match->action;
 	}
@@ -470,7 +468,7 @@ static enum tls_demand tls_of(const struct policy_engine *engine, const struct q
 	for (size_t i = 0; i < engine->n_found; i++) {
 		const struct artefact_condition *match = &engine->conditions[engine->found[i]];
 
-		if (!permits(match) || !counts(engine, query, match, tally))
+		if (!policy_permits(match->action) || !counts(engine, query, match, tally))
 			continue;
 		if (engine->rules[match->rule].tls != TLS_ANY)
 			return TLS_SNI;
@@ -514,7 +512,8 @@ static bool is_cause(const struct policy_engine *engine, const struct query *que
 		     enum policy_cause cause)
 {
 	if (cause == CAUSE_CONSTRAINT)
-		return permits(match) && broken_constraints(engine, query, match) != 0;
+		return policy_permits(match->action) &&
+		       broken_constraints(engine, query, match) != 0;
 	return match->action == tally->verdict && counts(engine, query, match, tally);
 }
 
@@ -523,7 +522,7 @@ static bool is_cause(const struct policy_engine *engine, const struct query *que
 static void keep_causes(struct policy_engine *engine, const struct query *query,
 			const struct tally *tally, struct policy_decision *ret)
 {
-	bool is_permitted = ret->verdict == POLICY_ALLOW || ret->verdict == POLICY_WARN;
+	bool is_permitted = policy_permits(ret->verdict);
 	size_t n = 0;
 
 	if (is_permitted)
@@ -532,7 +531,8 @@ static void keep_causes(struct policy_engine *engine, const struct query *query,
 		const struct artefact_condition *match = &engine->conditions[engine->found[i]];
 		bool is_one = is_cause(engine, query, match, tally, ret->cause);
 
-		if ((is_permitted && permits(match) && counts(engine, query, match, tally)) ||
+		if ((is_permitted && policy_permits(match->action) &&
+		     counts(engine, query, match, tally)) ||
 		    (ret->cause == CAUSE_CONSTRAINT && is_one))
 			add_constraints(engine, match, &ret->constraints);
 		if (is_one)
@@ -636,7 +636,7 @@ static bool find_stake(const struct policy_engine *engine, const struct query *q
 		return false;
 	ret->facts |= doubts_about(engine, query, match);
 	ret->worth = 2 * match->action;
-	if (!permits(match))
+	if (!policy_permits(match->action))
 		return true;
 	broken = broken_constraints(engine, query, match);
 	unsaid = broken & unsaid_constraints(query->request);
@@ -656,11 +656,11 @@ static void find_grants(const struct policy_engine *engine, const struct query *
 	enum policy_action fallback = default_of(engine, query);
 	struct stake stake;
 
-	*ret_is_granted = *ret_may_be_granted = fallback == POLICY_ALLOW || fallback == POLICY_WARN;
+	*ret_is_granted = *ret_may_be_granted = policy_permits(fallback);
 	for (size_t i = 0; i < engine->n_candidates; i++) {
 		const struct artefact_condition *match = &engine->conditions[engine->candidates[i]];
 
-		if (!permits(match) || (match->flags & CONDITION_NARROWS) ||
+		if (!policy_permits(match->action) || (match->flags & CONDITION_NARROWS) ||
 		    !find_stake(engine, query, engine->candidates[i], true, &stake) ||
 		    stake.worth == STAKE_BROKEN)
 			continue;
@@ -706,7 +706,7 @@ static struct certain find_certain(const struct policy_engine *engine, const str
 		if (!find_stake(engine, query, engine->candidates[i], is_granted, &stake) ||
 		    stake.facts != 0)
 			continue;
-		certain.is_reached |= permits(match) && stake.worth > STAKE_BROKEN;
+		certain.is_reached |= policy_permits(match->action) && stake.worth > STAKE_BROKEN;
 		if (stake.worth > certain.most)
 			certain.most = stake.worth;
 	}
@@ -734,7 +734,7 @@ static void find_dependences(struct policy_engine *engine, const struct query *q
 		if (!find_stake(engine, query, engine->candidates[i], may_be_granted, &stake) ||
 		    stake.facts == 0)
 			continue;
-		if (stake.worth > certain.most || (is_opening && permits(match)))
+		if (stake.worth > certain.most || (is_opening && policy_permits(match->action)))
 			add_dependence(engine,
 				       (struct policy_dependence){ match->rule, stake.facts }, ret);
 	}

@@ -452,8 +452,7 @@ static void keep_dependences(const struct policy_decision *rules, struct policy_
 
 static bool allows_by_rule(const struct policy_decision *decision)
 {
-	return decision->cause == CAUSE_RULES &&
-	       (decision->verdict == POLICY_ALLOW || decision->verdict == POLICY_WARN);
+	return decision->cause == CAUSE_RULES && policy_permits(decision->verdict);
 }
 
 /* A deny rule overrides a built-in review; rules that also require review stay listed. */
@@ -618,7 +617,7 @@ void policy_add_votes(struct policy_decision *decision, const struct policy_vote
 		return;
 
 	struct policy_decision rules = *decision;
-	bool was_permitted = decision->verdict == POLICY_ALLOW || decision->verdict == POLICY_WARN;
+	bool was_permitted = policy_permits(decision->verdict);
 
 	decide_alone(action_of(most), CAUSE_EXTENSION, most->reason, decision);
 	decision->extension = most->extension;

@@ -169,11 +169,6 @@ static void refuse_pattern(struct rule_enforcement *ret, const struct match_valu
 	set_problem(ret, ENFORCEMENT_REFUSED, PROBLEM_PATTERN, pattern->text, pattern->place);
 }
 
-static bool permits(const struct rule *rule)
-{
-	return rule->action == POLICY_ALLOW || rule->action == POLICY_WARN;
-}
-
 /* Narrows a rule that depends on a fact unknown to the kernel. True if the rule is an allow and so
  * grants nothing. */
 static bool narrow_unseen(const struct policy *policy, const struct rule *rule,
@@ -182,7 +177,7 @@ static bool narrow_unseen(const struct policy *policy, const struct rule *rule,
 	enum match_key key = condition_unseen_key(&rule->match);
 	enum unmet_constraint unmet = find_unmet(policy, rule);
 	/* What needs a review is not allowed: it is a denial where none can be asked for. */
-	bool allows = permits(rule);
+	bool allows = policy_permits(rule->action);
 	/* The broker will compare the digest. */
 	const char *constraint = unmet == UNMET_DIGEST ? NULL : unmet_constraint_name(unmet);
 
@@ -384,7 +379,7 @@ static struct rule_enforcement proxy_enforcement(const struct policy *policy,
 	narrow_exceptions(rule, &ret);
 	if (rule->action == POLICY_REVIEW)
 		narrow(&ret, PROBLEM_REVIEW, NULL, rule->place);
-	if (!permits(rule))
+	if (!policy_permits(rule->action))
 		return ret;
 	if (rule->constraints.sha256)
 		narrow(&ret, PROBLEM_DIGEST, NULL, rule->place);

@@ -423,39 +423,32 @@ void load_extension(struct loader *loader, const struct tree_node *node)
  * its place, such as "fs.rules[0]"; its operations are those of the section.
  */
 
-static struct rule *load_rule(struct loader *loader, const struct tree_node *node,
-			      uint64_t operations)
+static void load_rule(struct loader *loader, const struct tree_node *node, uint64_t operations)
 {
 	struct rule *rule = add_rule(loader, text_string(&loader->path), node->place);
 
 	if (!rule)
-		return NULL;
+		return;
 	rule->action = action_of(loader, node);
 	load_condition(loader, node, &rule->match);
 	if (rule->match.operations == 0)
 		rule->match.operations = operations;
-	return rule;
+	load_constraints(loader, node, rule);
 }
 
 void load_fs_rule(struct loader *loader, const struct tree_node *node)
 {
-	(void)load_rule(loader, node, all_file_operations());
+	load_rule(loader, node, all_file_operations());
 }
 
 void load_net_rule(struct loader *loader, const struct tree_node *node)
 {
-	struct rule *rule = load_rule(loader, node, operation_set("net.connect"));
-
-	if (rule)
-		load_constraints(loader, node, rule);
+	load_rule(loader, node, operation_set("net.connect"));
 }
 
 void load_exec_rule(struct loader *loader, const struct tree_node *node)
 {
-	struct rule *rule = load_rule(loader, node, operation_set("exec"));
-
-	if (rule)
-		load_constraints(loader, node, rule);
+	load_rule(loader, node, operation_set("exec"));
 }
 
 /*

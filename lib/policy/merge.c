@@ -494,39 +494,24 @@ static int merge_settings(struct policy *all, const struct policy *next, struct 
 
 /* ---- policies ---- */
 
-struct counts {
-	size_t n_sources;
-	size_t n_rules;
-	size_t n_extensions;
-};
-
-static struct counts count(struct policy *const *policies, size_t n_policies)
-{
-	struct counts counts = { .n_sources = 0 };
-
-	for (size_t i = 0; i < n_policies; i++) {
-		counts.n_sources += policies[i]->n_sources;
-		counts.n_rules += policies[i]->n_rules;
-		counts.n_extensions += policies[i]->n_extensions;
-	}
-	return counts;
-}
-
 /* Allocates room for all files; the counts grow as it is filled. */
-static struct policy *make_empty(const struct policy *first, struct counts counts)
+static struct policy *make_empty(struct policy *const *policies, size_t n_policies)
 {
-	_cleanup_policy_ struct policy *policy = calloc(1, sizeof(*policy));
+	_cleanup_policy_ struct policy *all = calloc(1, sizeof(*all));
+	size_t n_sources = 0, n_rules = 0, n_extensions = 0;
 
-	if (!policy)
+	if (!all)
 		return NULL;
-	policy->dialect = first->dialect;
-	policy->sources = arena_alloc(&policy->arena, counts.n_sources * sizeof(*policy->sources));
-	policy->rules = arena_alloc(&policy->arena, counts.n_rules * sizeof(*policy->rules));
-	policy->extensions =
-		arena_alloc(&policy->arena, counts.n_extensions * sizeof(*policy->extensions));
-	if (!policy->sources || !policy->rules || !policy->extensions)
-		return NULL;
-	return take_ptr(policy);
+	for (size_t i = 0; i < n_policies; i++) {
+		n_sources += policies[i]->n_sources;
+		n_rules += policies[i]->n_rules;
+		n_extensions += policies[i]->n_extensions;
+	}
+	all->dialect = policies[0]->dialect;
+	all->sources = arena_alloc(&all->arena, n_sources * sizeof(*all->sources));
+	all->rules = arena_alloc(&all->arena, n_rules * sizeof(*all->rules));
+	all->extensions = arena_alloc(&all->arena, n_extensions * sizeof(*all->extensions));
+	return all->sources && all->rules && all->extensions ? take_ptr(all) : NULL;
 }
 
 /* An extension is executed and may vote to allow, so a narrowing file must not name one. */
@@ -615,7 +600,7 @@ static int add_policy(struct policy *all, const struct policy *next, bool narrow
 static int join_policies(struct policy *const *policies, size_t n_policies, bool last_narrows,
 			 struct policy **ret, struct sbx_error *err)
 {
-	struct policy *all = *ret = make_empty(policies[0], count(policies, n_policies));
+	struct policy *all = *ret = make_empty(policies, n_policies);
 
 	if (!all)
 		return -ENOMEM;

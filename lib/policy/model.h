@@ -79,6 +79,12 @@ enum policy_action {
 	POLICY_DENY,
 };
 
+/* Does it allow, if only with a warning? */
+static inline bool policy_permits(enum policy_action action)
+{
+	return action == POLICY_ALLOW || action == POLICY_WARN;
+}
+
 /* A position in one file (source) of a layered policy. */
 struct policy_place {
 	unsigned source;

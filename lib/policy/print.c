@@ -404,8 +404,7 @@ const struct rule *policy_find_unprintable(const struct policy *policy)
 	for (size_t i = 0; i < policy->n_rules; i++) {
 		const struct rule *rule = &policy->rules[i];
 
-		if (policy->sources[rule->place.source].narrows &&
-		    (rule->action == POLICY_ALLOW || rule->action == POLICY_WARN))
+		if (policy->sources[rule->place.source].narrows && policy_permits(rule->action))
 			return rule;
 	}
 	return NULL;
