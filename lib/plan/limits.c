@@ -251,9 +251,8 @@ static void hold_file_size(struct planner *planner)
 {
 	struct plan_limit *limit = &planner->plan->limits[LIMIT_FILE_SIZE];
 
-	if (limit->is_set && limit->value <= planner->ruled.file_size_max)
-		return;
-	if (planner->ruled.file_size_max == UINT64_MAX)
+	if ((limit->is_set && limit->value <= planner->ruled.file_size_max) ||
+	    planner->ruled.file_size_max == UINT64_MAX)
 		return;
 	*limit = (struct plan_limit){ .is_set = true,
 				      .value = planner->ruled.file_size_max,

@@ -102,11 +102,8 @@ static void mark_path(struct planner *planner, const char *path, enum mark_kind 
 	}
 	mark = planner_add_mark(planner, kind, path, rights, origin);
 	mark->flags = flags | MARK_RULED;
-	if (kind != MARK_ALLOW || !view_is_private(path))
-		return;
-	mark->content = CONTENT_TMPFS;
-	mark->value = tmp_size(planner);
-	mark->second = 01777;
+	if (kind == MARK_ALLOW && view_is_private(path))
+		mark_as_tmpfs(planner, mark, 0);
 }
 
 static int mark_values(struct planner *planner, const struct condition *condition,

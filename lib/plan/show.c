@@ -293,29 +293,19 @@ static void show_overlay(struct planner *planner, struct shown *shown)
 	shown->is_executable = place_wants_execution(place);
 }
 
-static void show_socket(struct planner *planner, struct shown *shown)
+/* A socket or a device. */
+static void show_special(struct planner *planner, struct shown *shown)
 {
 	const struct place *place = shown->place;
 	struct step *step = add_step(planner, shown, STEP_BIND);
-
-	step->bind = (struct step_bind){
-		.target = shown->target,
-		.source = planner_keep(planner, place->source),
-		.is_socket = true,
-		.attributes = { .is_read_only = true, .no_exec = true },
-	};
-}
-
-static void show_device(struct planner *planner, struct shown *shown)
-{
-	const struct place *place = shown->place;
-	struct step *step = add_step(planner, shown, STEP_BIND);
+	bool is_device = place->winner->content == CONTENT_DEVICE;
 
 	step->bind = (struct step_bind){
 		.target = shown->target,
 		.source = place->source ? planner_keep(planner, place->source) : shown->target,
-		.is_directory = place->facts && place->facts->kind == HOST_DIRECTORY,
-		.attributes = { .is_read_only = true, .no_exec = true, .devices = true },
+		.is_directory = is_device && place->facts && place->facts->kind == HOST_DIRECTORY,
+		.is_socket = !is_device,
+		.attributes = { .is_read_only = true, .no_exec = true, .devices = is_device },
 	};
 }
 
@@ -369,8 +359,8 @@ static void show_pts(struct planner *planner, struct shown *shown)
 
 static void (*const show[])(struct planner *planner, struct shown *shown) = {
 	[CONTENT_HOST] = entry_show_host, [CONTENT_TMPFS] = show_tmpfs,
-	[CONTENT_OVERLAY] = show_overlay, [CONTENT_SOCKET] = show_socket,
-	[CONTENT_DEVICE] = show_device,	  [CONTENT_DIRECTORY] = show_directory,
+	[CONTENT_OVERLAY] = show_overlay, [CONTENT_SOCKET] = show_special,
+	[CONTENT_DEVICE] = show_special,  [CONTENT_DIRECTORY] = show_directory,
 	[CONTENT_LINK] = show_link,	  [CONTENT_COPY] = show_copy,
 	[CONTENT_PROC] = show_proc,	  [CONTENT_PTS] = show_pts,
 };

@@ -209,11 +209,17 @@ static const char *real_path(struct planner *planner, const char *path)
 	return facts && facts->real ? facts->real : path;
 }
 
-static bool is_missing(struct planner *planner, const struct mark *mark)
+static bool is_kind(struct planner *planner, const char *path, enum host_path_kind kind)
 {
-	const struct host_path *facts = planner_facts(planner, mark_outside(mark));
+	const struct host_path *facts = planner_facts(planner, path);
 
-	return facts && facts->kind == HOST_MISSING;
+	return facts && facts->kind == kind;
+}
+
+/* A missing path does not count: the command may create it. */
+static bool is_directory(struct planner *planner, const char *path)
+{
+	return planner->is_listing || is_kind(planner, path, HOST_DIRECTORY);
 }
 
 /*
@@ -223,10 +229,7 @@ static bool is_missing(struct planner *planner, const struct mark *mark)
  */
 static bool is_covered(struct planner *planner, const struct mark *mark, const char *home)
 {
-	const struct host_path *facts = planner_facts(planner, home);
-
-	return (mark->flags & MARK_WIDE) &&
-	       (planner->is_listing || (facts && facts->kind == HOST_DIRECTORY)) &&
+	return (mark->flags & MARK_WIDE) && is_directory(planner, home) &&
 	       (!planner->request->is_root || strrchr(home, '/') == home);
 }
 
@@ -238,21 +241,14 @@ static bool is_home(struct planner *planner, const struct mark *mark, const char
 	bool is_of_host = mark->content == CONTENT_HOST || mark->content == CONTENT_OVERLAY;
 
 	if (mark->kind != MARK_ALLOW || !is_below(home, path) || strcmp(path, "/") == 0 ||
-	    (is_of_host && (is_missing(planner, mark) || is_covered(planner, mark, home))))
+	    (is_of_host && (is_kind(planner, mark_outside(mark), HOST_MISSING) ||
+			    is_covered(planner, mark, home))))
 		return false;
 	/* Any mark at HOME itself counts, even one for execution only: two mounts cannot share a
 	 * path. */
 	if (strcmp(home, path) == 0)
 		return true;
 	return is_of_host && (mark->rights & RIGHTS_FILES);
-}
-
-/* A link owned by a user could be changed to lead anywhere. */
-static bool is_link_refused(struct planner *planner, const char *path)
-{
-	const struct host_path *facts = planner_facts(planner, path);
-
-	return facts && facts->kind == HOST_LINK_REFUSED;
 }
 
 /* --home makes HOME another directory; the private home then stays for programs that look up the
@@ -264,7 +260,7 @@ static const char *find_home(struct planner *planner)
 	const char *home = environment_find(from, "HOME"), *real;
 
 	if (planner->policy || planner->plan->tier != TIER_FULL || !home || !home_is_usable(home) ||
-	    is_link_refused(planner, home))
+	    is_kind(planner, home, HOST_LINK_REFUSED)) /* its owner could make it lead anywhere */
 		return NULL;
 	real = real_path(planner, home);
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++)
@@ -272,14 +268,6 @@ static const char *find_home(struct planner *planner)
 			return NULL;
 	planner->chosen.home = planner_keep(planner, real);
 	return home;
-}
-
-/* A missing path does not count: the command may create it. */
-static bool is_directory(struct planner *planner, const char *path)
-{
-	const struct host_path *facts = planner_facts(planner, path);
-
-	return planner->is_listing || (facts && facts->kind == HOST_DIRECTORY);
 }
 
 /* Is the path a credential, or inside one? Checks both spellings of the path, because one may match

@@ -135,14 +135,13 @@ static size_t count_values(const struct tree_node *node, bool ports)
 	return n;
 }
 
-/* Host names are case-insensitive: keep them in lower case. */
-static const char *copy_value(struct loader *loader, enum match_key key, const char *text,
-			      size_t len)
+/* Host names and digests are case-insensitive: keep them in lower case. */
+static const char *copy_value(struct loader *loader, bool folds, const char *text, size_t len)
 {
 	char *copy = arena_copy(&loader->policy->arena, text, len);
 
 	loader->no_memory |= !copy;
-	for (char *at = copy; key == MATCH_HOST && at && *at; at++)
+	for (char *at = copy; folds && at && *at; at++)
 		*at = (char)tolower((unsigned char)*at);
 	return copy;
 }
@@ -154,7 +153,7 @@ static struct match_value *add_ports(struct loader *loader, const struct tree_no
 	size_t len;
 
 	while (network_next_port(&at, &port, &len)) {
-		value->text = copy_value(loader, MATCH_PORT, port, len);
+		value->text = copy_value(loader, false, port, len);
 		value++->place.at = item->place;
 	}
 	return value;
@@ -184,7 +183,7 @@ static void load_list(struct loader *loader, const struct tree_node *node, enum 
 			value = add_ports(loader, item, value);
 			continue;
 		}
-		value->text = copy_value(loader, key, item->text, item->text_len);
+		value->text = copy_value(loader, key == MATCH_HOST, item->text, item->text_len);
 		value->literal = literal;
 		value++->place.at = item->place;
 	}
@@ -214,7 +213,7 @@ static void set_value(struct loader *loader, struct condition *condition, enum m
 
 	if (!value)
 		return;
-	value->text = copy_value(loader, key, text, strlen(text));
+	value->text = copy_value(loader, key == MATCH_HOST, text, strlen(text));
 	value->literal = literal;
 	value->place.at = place;
 	condition->lists[key] = (struct match_list){
@@ -287,16 +286,6 @@ static void load_exceptions(struct loader *loader, const struct tree_node *list,
 	rule->n_exceptions = n;
 }
 
-static const char *load_digest(struct loader *loader, const struct tree_node *node)
-{
-	char *copy = arena_copy(&loader->policy->arena, node->text, node->text_len);
-
-	loader->no_memory |= !copy;
-	for (char *at = copy; at && *at; at++)
-		*at = (char)tolower((unsigned char)*at);
-	return copy;
-}
-
 static void load_constraints(struct loader *loader, const struct tree_node *map, struct rule *rule)
 {
 	struct constraints *constraints = &rule->constraints;
@@ -314,7 +303,7 @@ static void load_constraints(struct loader *loader, const struct tree_node *map,
 	if (size && units_parse_size(size->text, &bytes, NULL) >= 0)
 		constraints->max_file_size_bytes = bytes;
 	if (sha256)
-		constraints->sha256 = load_digest(loader, sha256);
+		constraints->sha256 = copy_value(loader, true, sha256->text, sha256->text_len);
 	if (tls && strcmp(tls->text, "any") == 0)
 		constraints->tls = TLS_ANY;
 }

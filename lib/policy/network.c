@@ -502,29 +502,23 @@ static bool overlaps(const struct network *a, const struct network *b)
 	return network_contains(a, b) || network_contains(b, a);
 }
 
-static bool address_meets(const struct network *network)
+/* Is the relation to an address of the loopback true for the network? */
+static bool any_address(bool (*relation)(const struct network *own, const struct network *network),
+			const struct network *network)
 {
 	struct network own;
 
 	for (size_t i = 0; i < N_ELEMENTS(loopback_addresses); i++)
 		if (network_parse(loopback_addresses[i].text, &own, NULL) == 0 &&
-		    overlaps(&own, network))
-			return true;
-	for (size_t i = 0; i < N_ELEMENTS(mapped_addresses); i++)
-		if (overlaps(&mapped_addresses[i], network))
+		    relation(&own, network))
 			return true;
 	return false;
 }
 
-static bool address_is_contained(const struct network *network)
+static bool address_meets(const struct network *network)
 {
-	struct network own;
-
-	for (size_t i = 0; i < N_ELEMENTS(loopback_addresses); i++)
-		if (network_parse(loopback_addresses[i].text, &own, NULL) == 0 &&
-		    network_contains(&own, network))
-			return true;
-	return false;
+	return any_address(overlaps, network) || overlaps(&mapped_addresses[0], network) ||
+	       overlaps(&mapped_addresses[1], network);
 }
 
 static bool name_is_contained(const char *name)
@@ -569,7 +563,7 @@ bool net_loopback_contains(const struct condition *condition)
 
 	for (size_t i = 0; i < addresses->n_values; i++)
 		address &= network_parse(addresses->values[i].text, &network, NULL) == 0 &&
-			   address_is_contained(&network);
+			   any_address(network_contains, &network);
 	for (size_t i = 0; i < hosts->n_values; i++)
 		host &= name_is_contained(hosts->values[i].text);
 	return address || host;
