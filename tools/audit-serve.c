@@ -81,36 +81,25 @@ int heads_watch(struct tool_run *run, struct audit_log *log, struct sbx_error *e
 
 static const char *const on_full_names[] = { "block", SHED, NULL };
 
-/* clang-format off */
-#define ROW(long_name, key, type, member, meta, text)                                              \
-	{ .name = long_name, .letter = key, .kind = type,                                          \
-	  .offset = offsetof(struct audit_values, member), .metavar = meta, .help = text }
-
 const struct option_spec audit_serve_options[] = {
-	ROW("log", 'l', OPTION_PATH, directory, "DIR", "use the log in DIR"),
-	ROW("policy", 'p', OPTION_PATH, policy, "FILE", "use the section audit of this policy"),
-	ROW("socket", 0, OPTION_PATH, socket, "PATH", "where to listen"),
-	ROW("spool", 0, OPTION_PATH, spool, "DIR", "import this spool"),
-	ROW("witness", 0, OPTION_STRING, witness_command, "CMD", "pass each new head to CMD"),
-	ROW("epoch", 0, OPTION_TIME, epoch_usec, "TIME", "how long a key is used (1h)"),
-	ROW("group-records", 0, OPTION_NUMBER, group_records, "N",
-	    "commit when N records wait (100)"),
-	ROW("group-time", 0, OPTION_TIME, group_usec, "TIME",
-	    "commit when a record has waited for TIME (5ms)"),
-	ROW("queue", 0, OPTION_SIZE, queue_bytes, "SIZE", "memory for waiting records (16MiB)"),
-	{ .name = "on-full",
-	  .kind = OPTION_CHOICE,
-	  .offset = offsetof(struct audit_values, on_full),
-	  .metavar = "WHAT",
-	  .choices = on_full_names,
-	  .help = "block clients, or discard records (block)" },
-	ROW("max-clients", 0, OPTION_NUMBER, max_clients, "N", "clients at the same time (1024)"),
-	ROW("segment-size", 0, OPTION_SIZE, segment_size, "SIZE", "size of a large segment (256MiB)"),
-	ROW("max-size", 0, OPTION_SIZE, max_size, "SIZE", "maximum size of the log (1GiB)"),
-	ROW("retention-days", 0, OPTION_NUMBER, retention_days, "DAYS", "days to keep archives (90)"),
+	OPTIONS_OF_LOG,
+	OPTION("socket", 0, OPTION_PATH, socket, "PATH", "where to listen"),
+	OPTION("spool", 0, OPTION_PATH, spool, "DIR", "import this spool"),
+	OPTION_WITNESS,
+	OPTION("epoch", 0, OPTION_TIME, epoch_usec, "TIME", "how long a key is used (1h)"),
+	OPTION("group-records", 0, OPTION_NUMBER, group_records, "N",
+	       "commit when N records wait (100)"),
+	OPTION("group-time", 0, OPTION_TIME, group_usec, "TIME",
+	       "commit when a record has waited for TIME (5ms)"),
+	OPTION("queue", 0, OPTION_SIZE, queue_bytes, "SIZE", "memory for waiting records (16MiB)"),
+	OPTION("on-full", 0, OPTION_CHOICE, on_full, "WHAT",
+	       "block clients, or discard records (block)", .choices = on_full_names),
+	OPTION("max-clients", 0, OPTION_NUMBER, max_clients, "N",
+	       "clients at the same time (1024)"),
+	OPTION_SEGMENT_SIZE,
+	OPTIONS_OF_RETENTION,
 	OPTION_END,
 };
-/* clang-format on */
 
 /* Members of the service, freed by daemon_deinit() in this order. */
 struct daemon {

@@ -145,11 +145,7 @@ int audit_verb_key(void *context, int n_operands, char *operands[], struct sbx_e
 #define SERVICE_SOCKET "/run/sbx/audit.sock"
 
 const struct option_spec audit_gather_options[] = {
-	{ .name = "to",
-	  .kind = OPTION_PATH,
-	  .offset = offsetof(struct audit_values, spool),
-	  .metavar = "DIR",
-	  .help = "the spool of the log's service (" INBOX ")" },
+	OPTION("to", 0, OPTION_PATH, spool, "DIR", "the spool of the log's service (" INBOX ")"),
 	OPTION_END,
 };
 

@@ -54,6 +54,21 @@ struct audit_values {
 	const char *archive, *segment;
 };
 
+#define OPTION(...) OPTION_ROW(struct audit_values, __VA_ARGS__)
+#define OPTION_LOG OPTION("log", 'l', OPTION_PATH, directory, "DIR", "use the log in DIR")
+#define OPTION_POLICY                                                                              \
+	OPTION("policy", 'p', OPTION_PATH, policy, "FILE", "use the section audit of this policy")
+#define OPTIONS_OF_LOG OPTION_LOG, OPTION_POLICY
+#define OPTION_WITNESS                                                                             \
+	OPTION("witness", 0, OPTION_STRING, witness_command, "CMD", "pass each new head to CMD")
+#define OPTION_SEGMENT_SIZE                                                                        \
+	OPTION("segment-size", 0, OPTION_SIZE, segment_size, "SIZE",                               \
+	       "size of a large segment (256MiB)")
+#define OPTIONS_OF_RETENTION                                                                       \
+	OPTION("max-size", 0, OPTION_SIZE, max_size, "SIZE", "maximum size of the log (1GiB)"),    \
+		OPTION("retention-days", 0, OPTION_NUMBER, retention_days, "DAYS",                 \
+		       "days to keep archives (90)")
+
 verb_fn audit_verb_setup;
 verb_fn audit_verb_key;
 verb_fn audit_verb_append;

@@ -371,43 +371,17 @@ static int update_install(const struct update *update, struct sbx_error *err)
  */
 
 #define COMMON_OPTIONS                                                                             \
-	{ .name = "replay",                                                                        \
-	  .kind = OPTION_PATH,                                                                     \
-	  .offset = offsetof(struct policy_values, replay),                                        \
-	  .metavar = "FILE",                                                                       \
-	  .help = "evaluate these recorded requests (log)" },                                      \
-		{ .name = "last",                                                                  \
-		  .kind = OPTION_STRING,                                                           \
-		  .offset = offsetof(struct policy_values, last),                                  \
-		  .metavar = "N",                                                                  \
-		  .help = "only the last N requests (100), or all" },                              \
-	{                                                                                          \
-		.name = "audit-fd", .kind = OPTION_FD, .redirection = ">>FILE",                    \
-		.offset = offsetof(struct policy_values, audit_fd), .metavar = "FD",               \
-		.help = "send records to this file descriptor"                                     \
-	}
+	OPTION("replay", 0, OPTION_PATH, replay, "FILE",                                           \
+	       "evaluate these recorded requests (log)"),                                          \
+		OPTION_LAST, OPTION_AUDIT_FD
 
 const struct option_spec policy_update_options[] = {
-	{ .name = "from",
-	  .kind = OPTION_PATH,
-	  .offset = offsetof(struct policy_values, from),
-	  .metavar = "NEW",
-	  .help = "the new policy" },
-	{ .name = "yes",
-	  .letter = 'y',
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct policy_values, yes),
-	  .help = "approve it without asking" },
-	{ .name = "expect-digest",
-	  .kind = OPTION_STRING,
-	  .offset = offsetof(struct policy_values, expect_digest),
-	  .metavar = "HEX",
-	  .help = "only if NEW has this SHA-256" },
-	{ .name = "confirm",
-	  .kind = OPTION_STRING,
-	  .offset = offsetof(struct policy_values, confirm),
-	  .metavar = "PHRASE",
-	  .help = "the phrase for many breaking changes" },
+	OPTION("from", 0, OPTION_PATH, from, "NEW", "the new policy"),
+	OPTION("yes", 'y', OPTION_FLAG, yes, NULL, "approve it without asking"),
+	OPTION("expect-digest", 0, OPTION_STRING, expect_digest, "HEX",
+	       "only if NEW has this SHA-256"),
+	OPTION("confirm", 0, OPTION_STRING, confirm, "PHRASE",
+	       "the phrase for many breaking changes"),
 	COMMON_OPTIONS,
 	OPTION_END,
 };

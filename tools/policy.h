@@ -53,6 +53,20 @@ struct policy_values {
 	const char *expect_digest, *confirm;
 };
 
+#define OPTION(...) OPTION_ROW(struct policy_values, __VA_ARGS__)
+#define OPTION_PROJECT_FILE                                                                        \
+	OPTION("project-file", 0, OPTION_PATH, project_file, "FILE",                               \
+	       "a policy that can only narrow")
+#define OPTION_LAYERS                                                                              \
+	OPTION("layer", 'l', OPTION_PATHS, layers, "FILE",                                         \
+	       "an additional policy that takes precedence"),                                      \
+		OPTION_PROJECT_FILE
+#define OPTION_LAST                                                                                \
+	OPTION("last", 0, OPTION_STRING, last, "N", "only the last N requests (100), or all")
+#define OPTION_AUDIT_FD                                                                            \
+	OPTION("audit-fd", 0, OPTION_FD, audit_fd, "FD", "send records to this file descriptor",   \
+	       .redirection = ">>FILE")
+
 verb_fn policy_verb_check;
 verb_fn policy_verb_eval;
 verb_fn policy_verb_explain;

@@ -23,26 +23,15 @@
 
 #define QUICK_REPETITIONS 1
 
+#define OPTION(...) OPTION_ROW(struct ring_bench_values, __VA_ARGS__)
+
 const struct option_spec ring_bench_options[] = {
-	{ .name = "filter",
-	  .kind = OPTION_STRING,
-	  .offset = offsetof(struct ring_bench_values, filter),
-	  .metavar = "TEXT",
-	  .help = "only benchmarks with TEXT in their name" },
-	{ .name = "repetitions",
-	  .kind = OPTION_NUMBER,
-	  .offset = offsetof(struct ring_bench_values, n_repetitions),
-	  .metavar = "N",
-	  .help = "measure each N times, up to 1000 (15)",
-	  .is_above_zero = true },
-	{ .name = "quick",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct ring_bench_values, quick),
-	  .help = "measure each once, with fewer messages" },
-	{ .name = "list",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct ring_bench_values, list),
-	  .help = "list the benchmarks and measure nothing" },
+	OPTION("filter", 0, OPTION_STRING, filter, "TEXT",
+	       "only benchmarks with TEXT in their name"),
+	OPTION("repetitions", 0, OPTION_NUMBER, n_repetitions, "N",
+	       "measure each N times, up to 1000 (15)", .is_above_zero = true),
+	OPTION("quick", 0, OPTION_FLAG, quick, NULL, "measure each once, with fewer messages"),
+	OPTION("list", 0, OPTION_FLAG, list, NULL, "list the benchmarks and measure nothing"),
 	OPTION_END,
 };
 

@@ -25,13 +25,8 @@ struct config_values {
 static const char *const layers[] = { "user", "project", "system", NULL };
 
 static const struct option_spec where_options[] = {
-	{ .name = "where",
-	  .letter = 'w',
-	  .kind = OPTION_CHOICE,
-	  .offset = offsetof(struct config_values, where),
-	  .metavar = "LAYER",
-	  .choices = layers,
-	  .help = "which file to write" },
+	OPTION_ROW(struct config_values, "where", 'w', OPTION_CHOICE, where, "LAYER",
+		   "which file to write", .choices = layers),
 	OPTION_END,
 };
 
@@ -56,7 +51,7 @@ static void print_value(struct tool_run *run, const struct config_key *key)
 	text_add_char(&run->out, '\n');
 }
 
-static int list(void *context, int n_operands, char *operands[], struct sbx_error *err)
+static int config_verb_list(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
 
@@ -65,7 +60,7 @@ static int list(void *context, int n_operands, char *operands[], struct sbx_erro
 	return TOOL_YES;
 }
 
-static int get(void *context, int n_operands, char *operands[], struct sbx_error *err)
+static int config_verb_get(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
 	const struct config_key *key = config_find_key(operands[0]);
@@ -109,7 +104,7 @@ static int find_path(const struct config_values *values, struct config_places *p
 	return r;
 }
 
-static int init(void *context, int n_operands, char *operands[], struct sbx_error *err)
+static int config_verb_init(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
 	const struct config_values *values = run->values;
@@ -128,7 +123,7 @@ static int init(void *context, int n_operands, char *operands[], struct sbx_erro
 	return TOOL_YES;
 }
 
-static int set(void *context, int n_operands, char *operands[], struct sbx_error *err)
+static int config_verb_set(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
 	const struct config_values *values = run->values;
@@ -151,7 +146,8 @@ static int set(void *context, int n_operands, char *operands[], struct sbx_error
 	return TOOL_YES;
 }
 
-static int places(void *context, int n_operands, char *operands[], struct sbx_error *err)
+static int config_verb_places(void *context, int n_operands, char *operands[],
+			      struct sbx_error *err)
 {
 	struct tool_run *run = context;
 	_cleanup_(config_places_deinit) struct config_places found = { .system_path = NULL };
@@ -178,37 +174,16 @@ static int places(void *context, int n_operands, char *operands[], struct sbx_er
 }
 
 static const struct verb_spec verbs[] = {
-	{ .name = "list",
-	  .operand_kind = OPERAND_NONE,
-	  .help = "print all keys, their values and sources",
-	  .run = list },
-	{ .name = "get",
-	  .operands = "KEY",
-	  .operand_kind = OPERAND_WORD,
-	  .min_operands = 1,
-	  .max_operands = 1,
-	  .help = "print the effective value of a key",
-	  .run = get },
-	{ .name = "set",
-	  .operands = "KEY VALUE",
-	  .operand_kind = OPERAND_WORD,
-	  .min_operands = 2,
-	  .max_operands = 2,
-	  .options = where_options,
-	  .ignores_config = true,
-	  .help = "write a value into a file",
-	  .run = set },
-	{ .name = "init",
-	  .operand_kind = OPERAND_NONE,
-	  .options = where_options,
-	  .ignores_config = true,
-	  .help = "write a file with all defaults as comments",
-	  .run = init },
-	{ .name = "places",
-	  .operand_kind = OPERAND_NONE,
-	  .ignores_config = true,
-	  .help = "print the paths of the configuration files",
-	  .run = places },
+	TOOL_VERB(config, list, NULL, OPERAND_NONE, 0, 0, NULL,
+		  "print all keys, their values and sources"),
+	TOOL_VERB(config, get, "KEY", OPERAND_WORD, 1, 1, NULL,
+		  "print the effective value of a key"),
+	TOOL_VERB(config, set, "KEY VALUE", OPERAND_WORD, 2, 2, where_options,
+		  "write a value into a file", .ignores_config = true),
+	TOOL_VERB(config, init, NULL, OPERAND_NONE, 0, 0, where_options,
+		  "write a file with all defaults as comments", .ignores_config = true),
+	TOOL_VERB(config, places, NULL, OPERAND_NONE, 0, 0, NULL,
+		  "print the paths of the configuration files", .ignores_config = true),
 	{ .name = NULL },
 };
 

@@ -27,70 +27,42 @@
 
 static const char *const signals[] = { "KILL", "TERM", "INT", "HUP", "QUIT", "USR1", "USR2", NULL };
 
+#define OPTION(...) OPTION_ROW(struct ctl_values, __VA_ARGS__)
+#define OPTION_TIME_TO_END                                                                         \
+	OPTION("time", 't', OPTION_STRING, time, "TIME",                                           \
+	       "how long it may take to end by itself (10s)")
+
 static const struct option_spec create_options[] = {
-	{ .name = "id",
-	  .kind = OPTION_STRING,
-	  .offset = offsetof(struct ctl_values, id),
-	  .metavar = "ID",
-	  .help = "name of the sandbox (default: a random one)" },
+	OPTION("id", 0, OPTION_STRING, id, "ID", "name of the sandbox (default: a random one)"),
 	OPTION_END,
 };
 
 static const struct option_spec stop_options[] = {
-	{ .name = "time",
-	  .letter = 't',
-	  .kind = OPTION_STRING,
-	  .offset = offsetof(struct ctl_values, time),
-	  .metavar = "TIME",
-	  .help = "how long it may take to end by itself (10s)" },
+	OPTION_TIME_TO_END,
 	OPTION_END,
 };
 
 static const struct option_spec kill_options[] = {
-	{ .name = "signal",
-	  .letter = 's',
-	  .kind = OPTION_CHOICE,
-	  .offset = offsetof(struct ctl_values, signal),
-	  .metavar = "NAME",
-	  .choices = signals,
-	  .help = "another signal, for the command alone" },
+	OPTION("signal", 's', OPTION_CHOICE, signal, "NAME",
+	       "another signal, for the command alone", .choices = signals),
 	OPTION_END,
 };
 
 static const struct option_spec logs_options[] = {
-	{ .name = "follow",
-	  .letter = 'f',
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct ctl_values, follow),
-	  .help = "keep printing until the sandbox ends" },
+	OPTION("follow", 'f', OPTION_FLAG, follow, NULL, "keep printing until the sandbox ends"),
 	OPTION_END,
 };
 
 static const struct option_spec remove_options[] = {
-	{ .name = "force",
-	  .letter = 'f',
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct ctl_values, force),
-	  .help = "stop it first if it is running" },
-	{ .name = "time",
-	  .letter = 't',
-	  .kind = OPTION_STRING,
-	  .offset = offsetof(struct ctl_values, time),
-	  .metavar = "TIME",
-	  .help = "how long it may take to end by itself (10s)" },
+	OPTION("force", 'f', OPTION_FLAG, force, NULL, "stop it first if it is running"),
+	OPTION_TIME_TO_END,
 	OPTION_END,
 };
 
 static const struct option_spec gc_options[] = {
-	{ .name = "dry-run",
-	  .letter = 'n',
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct ctl_values, dry_run),
-	  .help = "print what would be done, change nothing" },
-	{ .name = "ended",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct ctl_values, ended),
-	  .help = "also remove those that have ended" },
+	OPTION("dry-run", 'n', OPTION_FLAG, dry_run, NULL,
+	       "print what would be done, change nothing"),
+	OPTION("ended", 0, OPTION_FLAG, ended, NULL, "also remove those that have ended"),
 	OPTION_END,
 };
 

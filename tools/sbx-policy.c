@@ -12,78 +12,35 @@
 #include "tool.h"
 
 static const struct option_spec layer_options[] = {
-	{ .name = "layer",
-	  .letter = 'l',
-	  .kind = OPTION_PATHS,
-	  .offset = offsetof(struct policy_values, layers),
-	  .metavar = "FILE",
-	  .help = "an additional policy that takes precedence" },
-	{ .name = "project-file",
-	  .kind = OPTION_PATH,
-	  .offset = offsetof(struct policy_values, project_file),
-	  .metavar = "FILE",
-	  .help = "a policy that can only narrow" },
+	OPTION_LAYERS,
 	OPTION_END,
 };
 
 static const struct option_spec check_options[] = {
-	{ .name = "strict",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct policy_values, strict),
-	  .help = "treat warnings as errors" },
+	OPTION("strict", 0, OPTION_FLAG, strict, NULL, "treat warnings as errors"),
 	OPTION_END,
 };
 
 static const struct option_spec test_options[] = {
-	{ .name = "coverage",
-	  .kind = OPTION_NUMBER,
-	  .offset = offsetof(struct policy_values, coverage),
-	  .metavar = "PERCENT",
-	  .help = "fail if fewer rules determined an answer" },
+	OPTION("coverage", 0, OPTION_NUMBER, coverage, "PERCENT",
+	       "fail if fewer rules determined an answer"),
 	OPTION_END,
 };
 
 static const struct option_spec merge_options[] = {
-	{ .name = "project-file",
-	  .kind = OPTION_PATH,
-	  .offset = offsetof(struct policy_values, project_file),
-	  .metavar = "FILE",
-	  .help = "a policy that can only narrow" },
+	OPTION_PROJECT_FILE,
 	OPTION_END,
 };
 
 static const struct option_spec compile_options[] = {
-	{ .name = "output",
-	  .letter = 'o',
-	  .kind = OPTION_PATH,
-	  .offset = offsetof(struct policy_values, output),
-	  .metavar = "FILE",
-	  .help = "replace FILE atomically" },
-	{ .name = "layer",
-	  .letter = 'l',
-	  .kind = OPTION_PATHS,
-	  .offset = offsetof(struct policy_values, layers),
-	  .metavar = "FILE",
-	  .help = "an additional policy that takes precedence" },
-	{ .name = "project-file",
-	  .kind = OPTION_PATH,
-	  .offset = offsetof(struct policy_values, project_file),
-	  .metavar = "FILE",
-	  .help = "a policy that can only narrow" },
+	OPTION("output", 'o', OPTION_PATH, output, "FILE", "replace FILE atomically"),
+	OPTION_LAYERS,
 	OPTION_END,
 };
 
 static const struct option_spec diff_options[] = {
-	{ .name = "replay",
-	  .kind = OPTION_PATH,
-	  .offset = offsetof(struct policy_values, replay),
-	  .metavar = "FILE",
-	  .help = "evaluate these recorded requests" },
-	{ .name = "last",
-	  .kind = OPTION_STRING,
-	  .offset = offsetof(struct policy_values, last),
-	  .metavar = "N",
-	  .help = "only the last N requests (100), or all" },
+	OPTION("replay", 0, OPTION_PATH, replay, "FILE", "evaluate these recorded requests"),
+	OPTION_LAST,
 	OPTION_END,
 };
 

@@ -13,72 +13,56 @@
 
 #include "tool.h"
 
-#define OPTION(long_name, type, member, meta, text)                                                \
-	{                                                                                          \
-		.name = long_name, .kind = type, .offset = offsetof(struct proxy_values, member),  \
-		.metavar = meta, .help = text                                                      \
-	}
-
-#define LIMIT(long_name, type, member, meta, text)                                                 \
-	{                                                                                          \
-		.name = long_name, .kind = type, .offset = offsetof(struct proxy_values, member),  \
-		.metavar = meta, .help = text, .is_above_zero = true                               \
-	}
+#define OPTION(...) OPTION_ROW(struct proxy_values, __VA_ARGS__)
 
 /* Of the process that proxies: alone, a worker, or passed to the workers of a service. */
 #define OPTIONS_OF_CONNECTIONS                                                                     \
-	OPTION("dns", OPTION_STRING, dns, "ADDRESS[:PORT]", "ask this name server"),               \
-		LIMIT("max-connections", OPTION_NUMBER, max_connections, "N",                      \
-		      "connections of clients at once (4096)"),                                    \
-		LIMIT("max-bytes", OPTION_SIZE, max_bytes, "SIZE",                                 \
-		      "bytes in both directions, in all"),                                         \
-		LIMIT("rate", OPTION_SIZE, rate, "SIZE", "bytes per second in both directions"),   \
-		LIMIT("head-timeout", OPTION_TIME, head_usec, "TIME",                              \
-		      "until a request is complete (10s)"),                                        \
-		LIMIT("idle-timeout", OPTION_TIME, idle_usec, "TIME",                              \
-		      "without a byte in either direction (15min)")
+	OPTION("dns", 0, OPTION_STRING, dns, "ADDRESS[:PORT]", "ask this name server"),            \
+		OPTION("max-connections", 0, OPTION_NUMBER, max_connections, "N",                  \
+		       "connections of clients at once (4096)", .is_above_zero = true),            \
+		OPTION("max-bytes", 0, OPTION_SIZE, max_bytes, "SIZE",                             \
+		       "bytes in both directions, in all", .is_above_zero = true),                 \
+		OPTION("rate", 0, OPTION_SIZE, rate, "SIZE",                                       \
+		       "bytes per second in both directions", .is_above_zero = true),              \
+		OPTION("head-timeout", 0, OPTION_TIME, head_usec, "TIME",                          \
+		       "until a request is complete (10s)", .is_above_zero = true),                \
+		OPTION("idle-timeout", 0, OPTION_TIME, idle_usec, "TIME",                          \
+		       "without a byte in either direction (15min)", .is_above_zero = true)
 
 #define OPTION_AUDIT_FD                                                                            \
-	{                                                                                          \
-		.name = "audit-fd", .kind = OPTION_FD,                                             \
-		.offset = offsetof(struct proxy_values, audit_fd), .metavar = "FD",                \
-		.redirection = ">>FILE", .help = "send records to this file descriptor"            \
-	}
+	OPTION("audit-fd", 0, OPTION_FD, audit_fd, "FD", "send records to this file descriptor",   \
+	       .redirection = ">>FILE")
 
 const struct option_spec proxy_options[] = {
-	OPTION("policy", OPTION_PATH, policy, "FILE", "connect to the hosts that FILE allows"),
-	OPTION("listen", OPTION_LIST, listen, "ADDRESS:PORT", "accept clients there"),
-	OPTION("listen-unix", OPTION_PATHS, listen_unix, "PATH", "accept clients there"),
+	OPTION("policy", 0, OPTION_PATH, policy, "FILE", "connect to the hosts that FILE allows"),
+	OPTION("listen", 0, OPTION_LIST, listen, "ADDRESS:PORT", "accept clients there"),
+	OPTION("listen-unix", 0, OPTION_PATHS, listen_unix, "PATH", "accept clients there"),
 	OPTIONS_OF_CONNECTIONS,
 	OPTION_AUDIT_FD,
 	OPTION_END,
 };
 
 static const struct option_spec serve_options[] = {
-	OPTION("socket", OPTION_PATH, socket, "PATH", "where to listen"),
-	LIMIT("max-clients", OPTION_NUMBER, max_clients, "N", "clients at the same time (1024)"),
-	LIMIT("max-workers", OPTION_NUMBER, max_workers, "N", "sandboxes at the same time (1024)"),
-	LIMIT("max-workers-each", OPTION_NUMBER, max_workers_each, "N",
-	      "of them, those of one user (64)"),
+	OPTION("socket", 0, OPTION_PATH, socket, "PATH", "where to listen"),
+	OPTION("max-clients", 0, OPTION_NUMBER, max_clients, "N", "clients at the same time (1024)",
+	       .is_above_zero = true),
+	OPTION("max-workers", 0, OPTION_NUMBER, max_workers, "N",
+	       "sandboxes at the same time (1024)", .is_above_zero = true),
+	OPTION("max-workers-each", 0, OPTION_NUMBER, max_workers_each, "N",
+	       "of them, those of one user (64)", .is_above_zero = true),
 	OPTION_END,
 };
 
 static const struct option_spec status_options[] = {
-	OPTION("socket", OPTION_PATH, socket, "PATH", "the socket of the service"),
+	OPTION("socket", 0, OPTION_PATH, socket, "PATH", "the socket of the service"),
 	OPTION_END,
 };
 
 static const struct verb_spec verbs[] = {
-	{ .name = "serve",
-	  .operand_kind = OPERAND_NONE,
-	  .options = serve_options,
-	  .help = "start a proxy for each sandbox that asks",
-	  .run = proxy_verb_serve },
-	{ .name = "status",
-	  .operand_kind = OPERAND_NONE,
-	  .options = status_options,
-	  .help = "show the proxies of the service",
-	  .run = proxy_verb_status },
+	TOOL_VERB(proxy, serve, NULL, OPERAND_NONE, 0, 0, serve_options,
+		  "start a proxy for each sandbox that asks"),
+	TOOL_VERB(proxy, status, NULL, OPERAND_NONE, 0, 0, status_options,
+		  "show the proxies of the service"),
 	{ .name = NULL },
 };
 
@@ -95,14 +79,10 @@ static const struct tool tool = {
 };
 
 static const struct option_spec worker_options[] = {
-	OPTION("fd", OPTION_FD, fd, "FD", "the hand-over socket"),
-	{ .name = "page-fd",
-	  .kind = OPTION_FD,
-	  .offset = offsetof(struct proxy_values, page_fd),
-	  .metavar = "FD",
-	  .redirection = ">>FILE",
-	  .help = "memory for counters" },
-	OPTION("uid", OPTION_NUMBER, uid, "UID", "the owner of the sandbox"),
+	OPTION("fd", 0, OPTION_FD, fd, "FD", "the hand-over socket"),
+	OPTION("page-fd", 0, OPTION_FD, page_fd, "FD", "memory for counters",
+	       .redirection = ">>FILE"),
+	OPTION("uid", 0, OPTION_NUMBER, uid, "UID", "the owner of the sandbox"),
 	OPTIONS_OF_CONNECTIONS,
 	OPTION_AUDIT_FD,
 	OPTION_END,

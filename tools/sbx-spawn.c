@@ -31,32 +31,23 @@
 static const char *const net_modes[] = { "none", "loopback", "host", "proxy", NULL };
 static const char *const tiers[] = { "full", "reduced", NULL };
 
-/* clang-format off */
-#define ROW(long_name, key, type, member, meta, text)                                              \
-	{ .name = long_name, .letter = key, .kind = type,                                          \
-	  .offset = offsetof(struct spawn_values, member), .metavar = meta, .help = text }
-#define ONCE(long_name, key, type, member, meta, text)                                             \
-	{ .name = long_name, .letter = key, .kind = type, .is_once = true,                         \
-	  .offset = offsetof(struct spawn_values, member), .metavar = meta, .help = text }
-#define OPEN(long_name, once, member, how, text)                                                   \
-	{ .name = long_name, .kind = OPTION_FD, .is_once = once, .redirection = how,               \
-	  .offset = offsetof(struct spawn_values, member), .metavar = "N", .help = text }
+#define OPTION(...) OPTION_ROW(struct spawn_values, __VA_ARGS__)
 #define PICK(long_name, member, meta, list, text)                                                  \
-	{ .name = long_name, .kind = OPTION_CHOICE, .choices = list,                               \
-	  .offset = offsetof(struct spawn_values, member), .metavar = meta, .help = text }
-#define LIST(long_name, member, meta, text) ROW(long_name, 0, OPTION_LIST, member, meta, text)
-#define PATHS(long_name, member, meta, text) ROW(long_name, 0, OPTION_PATHS, member, meta, text)
-#define FLAG(long_name, member, text) ROW(long_name, 0, OPTION_FLAG, member, NULL, text)
+	OPTION(long_name, 0, OPTION_CHOICE, member, meta, text, .choices = list)
+#define LIST(long_name, member, meta, text) OPTION(long_name, 0, OPTION_LIST, member, meta, text)
+#define PATHS(long_name, member, meta, text) OPTION(long_name, 0, OPTION_PATHS, member, meta, text)
+#define FLAG(long_name, member, text) OPTION(long_name, 0, OPTION_FLAG, member, NULL, text)
 #define LIMIT(id, key, long_name, type, meta, called, a, b, c, d, help)                            \
-	ROW(long_name, 0, OPTION_STRING, limits[LIMIT_##id], meta, help),
+	OPTION(long_name, 0, OPTION_STRING, limits[LIMIT_##id], meta, help),
 
+/* clang-format off */
 static const struct option_spec options[] = {
-	ONCE("policy", 'p', OPTION_PATH, policy, "FILE", "read the policy from FILE"),
-	OPEN("policy-fd", true, policy_fd, "<FILE", "read the policy from this file descriptor"),
+	OPTION("policy", 'p', OPTION_PATH, policy, "FILE", "read the policy from FILE", .is_once = true),
+	OPTION("policy-fd", 0, OPTION_FD, policy_fd, "N", "read the policy from this file descriptor", .is_once = true, .redirection = "<FILE"),
 	PICK("template", template, "NAME", policy_template_names, "take limits and profile from this template"),
-	ROW("project", 0, OPTION_PATH, project, "DIR", "the directory that './' means in a policy"),
-	ROW("cwd", 0, OPTION_PATH, cwd, "DIR", "start the command in DIR"),
-	ROW("id", 0, OPTION_STRING, id, "ID", "ID of the sandbox, for sbx-ctl"),
+	OPTION("project", 0, OPTION_PATH, project, "DIR", "the directory that './' means in a policy"),
+	OPTION("cwd", 0, OPTION_PATH, cwd, "DIR", "start the command in DIR"),
+	OPTION("id", 0, OPTION_STRING, id, "ID", "ID of the sandbox, for sbx-ctl"),
 	PATHS("read", read, "PATH", "let it read and execute PATH and all below it"),
 	PATHS("optional-read", optional_read, "PATH", "the same if PATH exists"),
 	PATHS("write", write, "PATH", "let it also write to PATH"),
@@ -64,34 +55,34 @@ static const struct option_spec options[] = {
 	PATHS("deny", deny, "PATH", "hide PATH"),
 	PATHS("deny-write", deny_write, "PATH", "make PATH read-only"),
 	LIST("bind", bind, "SRC:DST", "show SRC as DST; with ':rw' writable"),
-	ROW("home", 0, OPTION_PATH, home, "DIR", "keep its home in DIR, which it may write"),
+	OPTION("home", 0, OPTION_PATH, home, "DIR", "keep its home in DIR, which it may write"),
 	LIST("tmpfs", tmpfs, "PATH", "an empty directory in memory"),
 	PATHS("unix", unix_socket, "PATH", "let it connect to this socket"),
 	PICK("net", net, "MODE", net_modes, "its network; by default loopback, or the policy's"),
 	LIST("connect", connect, "PORT", "let it connect to this port of the host's loopback"),
 	LIST("listen", listen, "PORT", "forward this port of the host's loopback to it"),
-	OPEN("proxy-fd", false, proxy_fd, NULL, "send the listeners of '--net proxy' to this socket"),
-	ROW("proxy-port", 0, OPTION_STRING, proxy_port, "PORT", "where the proxy listens inside: 8080"),
+	OPTION("proxy-fd", 0, OPTION_FD, proxy_fd, "N", "send the listeners of '--net proxy' to this socket"),
+	OPTION("proxy-port", 0, OPTION_STRING, proxy_port, "PORT", "where the proxy listens inside: 8080"),
 	LIST("env", env, "NAME[=VALUE]", "pass a variable, or set it"),
 	LIST("secret", secret, "NAME=PATH", "a private copy of a file; NAME contains its path"),
-	ROW("hostname", 0, OPTION_STRING, hostname, "NAME", "host name inside"),
+	OPTION("hostname", 0, OPTION_STRING, hostname, "NAME", "host name inside"),
 	LIST("device", device, "NAME", "a device, or a bundle: dri, kvm, nvidia, ..."),
 	POLICY_LIMITS_WITH_OPTION(LIMIT)
-	ROW("grace", 0, OPTION_STRING, grace, "TIME", "time between SIGTERM and SIGKILL"),
+	OPTION("grace", 0, OPTION_STRING, grace, "TIME", "time between SIGTERM and SIGKILL"),
 	FLAG("best-effort-limits", best_effort, "run even if a limit cannot be enforced"),
 	PICK("min-tier", tier, "TIER", tiers, "the weakest tier to accept"),
 	PICK("tier-exactly", exact_tier, "TIER", tiers, "this tier, also where more could be had"),
 	LIST("require", require, "LAYER", "refuse to start without this layer"),
-	ROW("uid", 0, OPTION_STRING, uid, "N", "as root: run the command as this user"),
+	OPTION("uid", 0, OPTION_STRING, uid, "N", "as root: run the command as this user"),
 	FLAG("pty", pty, "give it its own terminal"),
 	FLAG("debug", debug, "let 'sbx-ctl exec' enter, if the policy allows it"),
 	FLAG("ptrace", ptrace, "let it trace its own children: strace, gdb"),
 	LIST("pass-fd", pass_fd, "N", "let it inherit this file descriptor"),
-	OPEN("ring-fd", true, ring_fd, NULL, "let it inherit a channel, as SBX_RING_FD"),
-	ROW("out", 'o', OPTION_PATH, out, "DIR|FILE.tar", "write its changes to this directory or archive"),
-	ROW("report", 0, OPTION_PATH, report, "FILE", "write a JSON report when it ends"),
-	OPEN("report-fd", false, report_fd, ">FILE", "the same, to a file descriptor"),
-	OPEN("audit-fd", false, audit_fd, ">>FILE", "send audit records to this file descriptor"),
+	OPTION("ring-fd", 0, OPTION_FD, ring_fd, "N", "let it inherit a channel, as SBX_RING_FD", .is_once = true),
+	OPTION("out", 'o', OPTION_PATH, out, "DIR|FILE.tar", "write its changes to this directory or archive"),
+	OPTION("report", 0, OPTION_PATH, report, "FILE", "write a JSON report when it ends"),
+	OPTION("report-fd", 0, OPTION_FD, report_fd, "N", "the same, to a file descriptor", .redirection = ">FILE"),
+	OPTION("audit-fd", 0, OPTION_FD, audit_fd, "N", "send audit records to this file descriptor", .redirection = ">>FILE"),
 	FLAG("print-plan", print_plan, "show what it could do; with -v each step and its rule"),
 	FLAG("dry-run", dry_run, "check everything, run nothing"),
 	FLAG("check", check, "show what this host can enforce"),

@@ -34,37 +34,16 @@ struct common_values {
 
 static const char *const shells[] = { "bash", "zsh", "fish", "inventory", NULL };
 
+#define OPTION(...) OPTION_ROW(struct common_values, __VA_ARGS__)
+
 static const struct option_spec common_options[] = {
-	{ .name = "help",
-	  .letter = 'h',
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct common_values, help),
-	  .help = "show this help" },
-	{ .name = "version",
-	  .letter = 'V',
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct common_values, version),
-	  .help = "show the version" },
-	{ .name = "json",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct common_values, json),
-	  .help = "write JSON lines, errors too" },
-	{ .name = "quiet",
-	  .letter = 'q',
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct common_values, quiet),
-	  .help = "print nothing but errors" },
-	{ .name = "verbose",
-	  .letter = 'v',
-	  .kind = OPTION_COUNT,
-	  .offset = offsetof(struct common_values, verbose),
-	  .help = "print more; twice: everything" },
-	{ .name = "completion",
-	  .kind = OPTION_CHOICE,
-	  .offset = offsetof(struct common_values, completion),
-	  .metavar = "SHELL",
-	  .choices = shells,
-	  .help = "print the completions" },
+	OPTION("help", 'h', OPTION_FLAG, help, NULL, "show this help"),
+	OPTION("version", 'V', OPTION_FLAG, version, NULL, "show the version"),
+	OPTION("json", 0, OPTION_FLAG, json, NULL, "write JSON lines, errors too"),
+	OPTION("quiet", 'q', OPTION_FLAG, quiet, NULL, "print nothing but errors"),
+	OPTION("verbose", 'v', OPTION_COUNT, verbose, NULL, "print more; twice: everything"),
+	OPTION("completion", 0, OPTION_CHOICE, completion, "SHELL", "print the completions",
+	       .choices = shells),
 	OPTION_END,
 };
 

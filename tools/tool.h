@@ -48,11 +48,14 @@ struct tool_run {
 	struct text out; /* standard output; written when it grows (tool_flush()) and at the end */
 };
 
-/* A row of the tool's verbs. */
-#define TOOL_VERB(tool, verb, words, kind, least, most, table, text)                               \
+/* A row of the tool's verbs. The members that few rows have follow the help, by their names. */
+#define TOOL_VERB(tool, verb, ...) TOOL_VERB_NAMED(#verb, tool##_verb_##verb, __VA_ARGS__)
+/* The same for a function that is not called like the verb. */
+#define TOOL_VERB_NAMED(verb, function, words, kind, least, most, table, text, ...)                \
 	{                                                                                          \
-		.name = #verb, .operands = words, .operand_kind = kind, .min_operands = least,     \
-		.max_operands = most, .options = table, .help = text, .run = tool##_verb_##verb    \
+		.name = verb, .run = function, .operands = words, .operand_kind = kind,            \
+		.min_operands = least, .max_operands = most, .options = table, .help = text,       \
+		__VA_ARGS__                                                                        \
 	}
 
 int tool_main(const struct tool *tool, int argc, char *argv[]);

@@ -54,6 +54,16 @@ struct option_spec {
 				 no shell would expand; NULL: there is none */
 };
 
+/*
+ * A row whose value is @member of struct @values. The members that few rows have follow the help,
+ * by their names: .choices = words. Files with many rows name the struct once, in a macro OPTION.
+ */
+#define OPTION_ROW(values, long_name, short_name, type, member, meta, text, ...)                   \
+	{                                                                                          \
+		.name = long_name, .letter = short_name, .kind = type,                             \
+		.offset = offsetof(values, member), .metavar = meta, .help = text, __VA_ARGS__     \
+	}
+
 #define OPTION_END                                                                                 \
 	{                                                                                          \
 		.name = NULL                                                                       \
