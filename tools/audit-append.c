@@ -61,9 +61,8 @@ static void tell_in_json(const char *unit, uint64_t number, const struct sbx_err
 	_cleanup_text_ struct text message = TEXT_INIT;
 	struct sbx_error told;
 
-	(void)sbx_error_what(&told, why->code, "%s %llu refused", unit, (unsigned long long)number);
-	sbx_error_why(&told, "%s", why->why[0] ? why->why : why->what);
-	sbx_error_fix(&told, "%s", why->fix);
+	(void)error_fill(&told, why->code, why->why[0] ? why->why : why->what, why->fix,
+			 "%s %llu refused", unit, (unsigned long long)number);
 	error_add_json(&message, &told);
 	(void)fd_write_all(STDERR_FILENO, text_string(&message), message.len);
 }
@@ -116,11 +115,9 @@ static int refuse(struct appending *appending, const struct sbx_error *why, stru
 	tell_refused(appending, why);
 	if (!values->strict)
 		return 0;
-	(void)sbx_error_what(err, -EINVAL, "%s %llu is not a valid record", appending->unit,
-			     (unsigned long long)appending->number);
-	sbx_error_why(err, "%s", why->what);
-	sbx_error_fix(err, "correct it, or leave out --strict to skip it");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, why->what, "correct it, or leave out --strict to skip it",
+			  "%s %llu is not a valid record", appending->unit,
+			  (unsigned long long)appending->number);
 }
 
 /* Adds what has the next number. 1 if it is in the open group, 0 if it was refused. */
@@ -224,11 +221,10 @@ static void source_deinit(struct source *source)
 
 static int refuse_socket(int fd, const char *why, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -EINVAL, "option '--ring-fd' cannot take '%d'", fd);
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "give it one end of a socketpair(AF_UNIX, SOCK_SEQPACKET), whose other "
-			   "end the sender holds");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, why,
+			  "give it one end of a socketpair(AF_UNIX, SOCK_SEQPACKET), whose other "
+			  "end the sender holds",
+			  "option '--ring-fd' cannot take '%d'", fd);
 }
 
 static int check_socket(struct source *source, int fd, struct sbx_error *err)

@@ -24,6 +24,7 @@
 #include "audit/merkle.h"
 #include "base/arena.h"
 #include "base/base64.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "tool.h"
@@ -296,9 +297,8 @@ static int check(const struct reader *reader, struct hasher *hasher,
 	if (r < 0)
 		return r;
 	if (trail.last.size != proof->size) {
-		r = sbx_error_what(err, -EBADMSG, "the proof is not valid");
-		sbx_error_why(err, "its checkpoint covers another number of records");
-		return r;
+		return error_fill(err, -EBADMSG, "its checkpoint covers another number of records",
+				  NULL, "the proof is not valid");
 	}
 	r = chain_next(hasher, proof->seq, &proof->previous, text_string(&reader->record),
 		       (uint32_t)reader->record.len, &leaf);
@@ -516,11 +516,9 @@ static int find_note(const struct rows *rows, uint64_t least_size, struct notes 
 	r = rows_each_checkpoint(rows, pick_note, ret, err);
 	if (r < 0 || ret->last)
 		return r;
-	(void)sbx_error_what(err, -ERANGE, "no checkpoint has %llu records",
-			     (unsigned long long)least_size);
-	sbx_error_why(err, "the log has fewer records");
-	sbx_error_fix(err, "see how many there are: sbx-audit stats");
-	return -ERANGE;
+	return error_fill(err, -ERANGE, "the log has fewer records",
+			  "see how many there are: sbx-audit stats",
+			  "no checkpoint has %llu records", (unsigned long long)least_size);
 }
 
 /* ---- prove ---- */
@@ -553,10 +551,9 @@ int audit_read_number(const char *text, uint64_t *ret, struct sbx_error *err)
 	*ret = strtoull(text, &end, 10);
 	if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *ret < INT64_MAX)
 		return 0;
-	(void)sbx_error_what(err, -EINVAL, "'%.40s' is not the number of a record", text);
-	sbx_error_why(err, "it is not a whole number, or too large");
-	sbx_error_fix(err, "the first record is 0; 'sbx-audit tail' shows the last ones");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, "it is not a whole number, or too large",
+			  "the first record is 0; 'sbx-audit tail' shows the last ones",
+			  "'%.40s' is not the number of a record", text);
 }
 
 static int open_all(struct tool_run *run, struct rows *rows, struct leaves *leaves,

@@ -23,6 +23,7 @@
 
 #include "audit/archive.h"
 #include "audit/retain.h"
+#include "base/error.h"
 #include "base/json.h"
 #include "base/moment.h"
 #include "base/path.h"
@@ -292,10 +293,9 @@ static int each_note(void *userdata, store_visit_note visit, void *visitor, stru
 
 static int fail_segment(const char *text, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -EINVAL, "no segment begins with record %.40s", text);
-	sbx_error_why(err, "a segment is named by the number of its first record");
-	sbx_error_fix(err, "give the number in the name of a file of the log's directory");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, "a segment is named by the number of its first record",
+			  "give the number in the name of a file of the log's directory",
+			  "no segment begins with record %.40s", text);
 }
 
 /* All segments, or the one that --segment names. */
@@ -346,10 +346,9 @@ static int open_all(const struct rows *rows, const char *segment, struct copying
 	source->about.size = copying->size = last.size;
 	if (source->about.size > source->about.first)
 		return 0;
-	(void)sbx_error_what(err, -ERANGE, "cannot make an archive of this segment");
-	sbx_error_why(err, "it has no records yet");
-	sbx_error_fix(err, "leave out --segment to export the whole log");
-	return -ERANGE;
+	return error_fill(err, -ERANGE, "it has no records yet",
+			  "leave out --segment to export the whole log",
+			  "cannot make an archive of this segment");
 }
 
 /* An existing file of this name is replaced when the new one is complete. */
@@ -365,9 +364,8 @@ static int write_file(const char *path, const struct archive_source *source, str
 	(void)unlink(name.data);
 	fd = open(name.data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0) {
-		r = sbx_error_what(err, -errno, "cannot write the archive '%s'", path);
-		sbx_error_fix(err, "check the directory and its permissions");
-		return r;
+		return error_fill(err, -errno, NULL, "check the directory and its permissions",
+				  "cannot write the archive '%s'", path);
 	}
 	r = audit_archive_write(fd, path, source, err);
 	if (r == 0 && (fsync(fd) < 0 || rename(name.data, path) < 0))

@@ -15,6 +15,7 @@
 
 #include "audit/key.h"
 #include "audit/entry.h"
+#include "base/error.h"
 #include "base/moment.h"
 #include "base/fd.h"
 #include "base/units.h"
@@ -217,11 +218,10 @@ static int read_moment(const char *option, const char *text, uint64_t *ret, stru
 	text_addf(&moment, strlen(text) == 10 && !strchr(text, 'T') ? "%sT00:00:00Z" : "%s", text);
 	if (text_status(&moment) == 0 && moment_parse(text_string(&moment), moment.len, ret) == 0)
 		return 0;
-	(void)sbx_error_what(err, -EINVAL, "option '%s' cannot take '%.100s'", option, text);
-	sbx_error_why(err, "it is neither a date nor a time before now");
-	sbx_error_fix(err, "write today, yesterday, 2026-01-02, 2026-01-02T03:04:05Z, or 2h for "
-			   "two hours ago");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, "it is neither a date nor a time before now",
+			  "write today, yesterday, 2026-01-02, 2026-01-02T03:04:05Z, or 2h for "
+			  "two hours ago",
+			  "option '%s' cannot take '%.100s'", option, text);
 }
 
 struct row_filter {
@@ -348,11 +348,9 @@ int filter_status(const struct row_filter *filter, int status)
 
 int rows_refuse(const struct store_row *row, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -EBADMSG, "record %llu cannot be read",
-			     (unsigned long long)row->seq);
-	sbx_error_why(err, "%s", row->problem ? row->problem : "it is not a record");
-	sbx_error_fix(err, "check the log: sbx-audit verify --full");
-	return -EBADMSG;
+	return error_fill(err, -EBADMSG, row->problem ? row->problem : "it is not a record",
+			  "check the log: sbx-audit verify --full", "record %llu cannot be read",
+			  (unsigned long long)row->seq);
 }
 
 void rows_show(struct tool_run *run, const struct store_row *row, const struct audit_entry *said)

@@ -24,6 +24,7 @@
 
 #include "audit/log.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/json.h"
 #include "tool.h"
 
@@ -197,10 +198,8 @@ int audit_verb_gather(void *context, int n_operands, char *operands[], struct sb
 	int r;
 
 	if (geteuid() != 0) {
-		(void)sbx_error_what(err, -EPERM, "cannot gather the spools of the system");
-		sbx_error_why(err, "they belong to root and to the users of services");
-		sbx_error_fix(err, "run it as root");
-		return -EPERM;
+		return error_fill(err, -EPERM, "they belong to root and to the users of services",
+				  "run it as root", "cannot gather the spools of the system");
 	}
 	staging = open_staging(err);
 	if (staging < 0)

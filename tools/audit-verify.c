@@ -131,10 +131,9 @@ static int known_read_witness(const struct audit_values *values, struct witness 
 	r = witness_parse(ret, bytes, n_bytes, err);
 	if (r < 0 || ret->n_heads > 0)
 		return r;
-	(void)sbx_error_what(err, -EINVAL, "'%s' contains no head", values->witness);
-	sbx_error_why(err, "the log could not be compared with anything");
-	sbx_error_fix(err, "write checkpoints of the log into it, or leave out --witness-file");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, "the log could not be compared with anything",
+			  "write checkpoints of the log into it, or leave out --witness-file",
+			  "'%s' contains no head", values->witness);
 }
 
 /* Reads the log's own name; the verification finds out whether it is true. */

@@ -16,6 +16,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "base/tree.h"
@@ -35,10 +36,8 @@ int spawn_find(char ret[4096], struct sbx_error *err)
 		if (access(ret, X_OK) == 0)
 			return 0;
 	}
-	(void)sbx_error_what(err, -ENOPKG, "cannot find " SPAWN_NAME);
-	sbx_error_why(err, "it is not in the directory of " CTL_TOOL);
-	sbx_error_fix(err, "install both from the same package");
-	return -ENOPKG;
+	return error_fill(err, -ENOPKG, "it is not in the directory of " CTL_TOOL,
+			  "install both from the same package", "cannot find " SPAWN_NAME);
 }
 
 static int add_actions(posix_spawn_file_actions_t *actions, const struct spawn_start *start)
@@ -136,10 +135,8 @@ static int tell_refusal(int errors, struct sbx_error *err)
 	const char *what = read_back(errors, &tree) == 0 ? member(tree, "what") : NULL;
 
 	if (!what) {
-		(void)sbx_error_what(err, -EPROTO,
-				     "sbx-spawn did not report whether it supports these options");
-		sbx_error_fix(err, "try it with 'sbx-spawn --dry-run'");
-		return -EPROTO;
+		return error_fill(err, -EPROTO, NULL, "try it with 'sbx-spawn --dry-run'",
+				  "sbx-spawn did not report whether it supports these options");
 	}
 	(void)sbx_error_what(err, -EINVAL, "%s", what);
 	if (member(tree, "why"))

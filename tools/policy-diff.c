@@ -16,6 +16,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/units.h"
@@ -28,10 +29,9 @@ static int open_text(const char *path, struct judge *ret, struct sbx_error *err)
 
 	if (r < 0 || ret->policy)
 		return r;
-	r = sbx_error_what(err, -EINVAL, "cannot compare the compiled policy '%s'", path);
-	sbx_error_why(err, "the text of its rules is not in it");
-	sbx_error_fix(err, "name the file that it was compiled from");
-	return r;
+	return error_fill(err, -EINVAL, "the text of its rules is not in it",
+			  "name the file that it was compiled from",
+			  "cannot compare the compiled policy '%s'", path);
 }
 
 int policy_verb_diff(void *context, int n_operands, char *operands[], struct sbx_error *err)
@@ -337,10 +337,9 @@ static int read_last(const char *text, struct last_lines *ret, struct sbx_error 
 	if (text && strcmp(text, "all") == 0)
 		return 0;
 	if (text && (units_parse_count(text, &n, NULL) < 0 || n == 0 || n > 100000000)) {
-		(void)sbx_error_what(err, -EINVAL, "cannot replay the last '%s' requests", text);
-		sbx_error_why(err, "it is neither a positive number nor 'all'");
-		sbx_error_fix(err, "write --last=100 or --last=all");
-		return -EINVAL;
+		return error_fill(err, -EINVAL, "it is neither a positive number nor 'all'",
+				  "write --last=100 or --last=all",
+				  "cannot replay the last '%s' requests", text);
 	}
 	ret->lines = calloc(n, sizeof(*ret->lines));
 	ret->size = n;
@@ -360,14 +359,12 @@ static void end(struct differing *differing)
 static int open_record(const char *path, struct sbx_error *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int r;
 
 	if (fd >= 0)
 		return fd;
-	r = sbx_error_what(err, -errno, "cannot open '%s'", path);
-	sbx_error_fix(err,
-		      "name a file of recorded decisions, the directory of a log, 'log' or '-'");
-	return r;
+	return error_fill(err, -errno, NULL,
+			  "name a file of recorded decisions, the directory of a log, 'log' or '-'",
+			  "cannot open '%s'", path);
 }
 
 static int unreadable(const char *path, int r, struct sbx_error *err)

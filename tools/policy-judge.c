@@ -18,6 +18,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "extension/extension.h"
@@ -50,11 +51,10 @@ int policy_check_stdin(const struct policy_values *values, size_t n_files, char 
 		n += is_stdin(values->layers.items[i]);
 	if (n <= 1)
 		return 0;
-	(void)sbx_error_what(err, -EINVAL, "standard input can be used once");
-	sbx_error_why(err, reads_requests ? "the requests are read from it, and a file is '-'"
-					  : "more than one file is '-'");
-	sbx_error_fix(err, "save it to a file, and name that");
-	return -EINVAL;
+	return error_fill(err, -EINVAL,
+			  reads_requests ? "the requests are read from it, and a file is '-'"
+					 : "more than one file is '-'",
+			  "save it to a file, and name that", "standard input can be used once");
 }
 
 void judge_close(struct judge *judge)
@@ -87,11 +87,8 @@ static bool has_layers(const struct policy_values *values)
 
 static int refuse_compiled(const char *path, const char *why, struct sbx_error *err)
 {
-	int r = sbx_error_what(err, -EINVAL, "cannot use the compiled policy '%s' here", path);
-
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "name the file that it was compiled from");
-	return r;
+	return error_fill(err, -EINVAL, why, "name the file that it was compiled from",
+			  "cannot use the compiled policy '%s' here", path);
 }
 
 static int load_text(const char *path, const char *bytes, size_t n_bytes, struct policy **ret,

@@ -23,6 +23,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "base/tree.h"
@@ -375,21 +376,16 @@ static int run_file(struct testing *testing, const char *path, struct sbx_error 
 	if (strcmp(path, "-") != 0)
 		return run_policy(testing, path, err);
 	/* stdin has been read, and what is left would be an empty policy. */
-	(void)sbx_error_what(err, -EINVAL, "cannot test what is on standard input");
-	sbx_error_why(err, "it is not a file of tests, and a policy must be a file");
-	sbx_error_fix(err, "name the policy's file");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, "it is not a file of tests, and a policy must be a file",
+			  "name the policy's file", "cannot test what is on standard input");
 }
 
 static int check_percent(uint64_t percent, struct sbx_error *err)
 {
 	if (percent <= 100)
 		return 0;
-	(void)sbx_error_what(err, -EINVAL, "a coverage of %llu percent is impossible",
-			     (unsigned long long)percent);
-	sbx_error_why(err, "the maximum is 100");
-	sbx_error_fix(err, "write --coverage=100 for every rule");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, "the maximum is 100", "write --coverage=100 for every rule",
+			  "a coverage of %llu percent is impossible", (unsigned long long)percent);
 }
 
 int policy_verb_test(void *context, int n_operands, char *operands[], struct sbx_error *err)

@@ -20,6 +20,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/json.h"
 #include "base/suggest.h"
 #include "base/tree.h"
@@ -37,12 +38,11 @@
 static int fail(int code, const char *path, struct sbx_error *err)
 {
 	/* -ENOENT may be an answer of the service, so a missing service is -ENOTCONN. */
-	(void)sbx_error_what(err, code == -ENOENT ? -ENOTCONN : code,
-			     "cannot ask the service at '%s'", path);
-	sbx_error_why(err, "%s", strerror(-code));
-	sbx_error_fix(err, code == -EACCES ? "run this as root or as the service's own user"
-					   : "start it with 'sbx-policy serve', or name its socket "
-					     "with --socket");
+	(void)error_fill(err, code == -ENOENT ? -ENOTCONN : code, strerror(-code),
+			 code == -EACCES ? "run this as root or as the service's own user"
+					 : "start it with 'sbx-policy serve', or name its socket "
+					   "with --socket",
+			 "cannot ask the service at '%s'", path);
 	return code == -ENOENT || code == -EACCES ? -ENOTCONN : code;
 }
 
@@ -218,10 +218,8 @@ static int check_pid(const struct policy_values *values, struct sbx_error *err)
 {
 	if (values->pid > 0)
 		return 0;
-	(void)sbx_error_what(err, -EINVAL, "a token belongs to one process");
-	sbx_error_why(err, "none was named");
-	sbx_error_fix(err, "add --pid=PID");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, "none was named", "add --pid=PID",
+			  "a token belongs to one process");
 }
 
 static void add_holder(struct asking *asking)

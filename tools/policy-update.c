@@ -65,9 +65,7 @@ struct update {
 static int refuse(struct sbx_error *err, int status, const char *path, const char *why,
 		  const char *fix)
 {
-	(void)sbx_error_what(err, -EPERM, "the policy at '%s' stays as it is", path);
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
+	(void)error_fill(err, -EPERM, why, fix, "the policy at '%s' stays as it is", path);
 	return status;
 }
 
@@ -402,7 +400,6 @@ static void update_close(struct update *update)
 static int resolve(struct update *update, struct sbx_error *err)
 {
 	struct stat st;
-	int r;
 
 	if (lstat(update->path, &st) < 0 || !S_ISLNK(st.st_mode))
 		return 0;
@@ -411,9 +408,8 @@ static int resolve(struct update *update, struct sbx_error *err)
 		update->path = update->target;
 		return 0;
 	}
-	r = sbx_error_what(err, -errno, "cannot follow the link '%s'", update->path);
-	sbx_error_fix(err, "name the policy itself, or correct the link");
-	return r;
+	return error_fill(err, -errno, NULL, "name the policy itself, or correct the link",
+			  "cannot follow the link '%s'", update->path);
 }
 
 static void print_digest(char ret[65], const void *bytes, size_t n_bytes)
@@ -443,11 +439,9 @@ static int open_new(struct update *update, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	if (!update->after.policy || update->after.policy->n_sources != 1) {
-		(void)sbx_error_what(err, -EINVAL, "cannot install the compiled policy '%s'",
-				     update->from);
-		sbx_error_why(err, "a compiled policy cannot be reviewed");
-		sbx_error_fix(err, "name the file that it was compiled from");
-		return -EINVAL;
+		return error_fill(err, -EINVAL, "a compiled policy cannot be reviewed",
+				  "name the file that it was compiled from",
+				  "cannot install the compiled policy '%s'", update->from);
 	}
 	print_digest(update->digest, update->after.policy->sources[0].bytes,
 		     update->after.policy->sources[0].n_bytes);

@@ -18,6 +18,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/path.h"
 
 #define PROJECT "project="
@@ -91,11 +92,9 @@ static int resolve_project(const char *project, struct text *ret, struct sbx_err
 		return 0;
 	}
 	if (!here || here[0] != '/') {
-		int r = sbx_error_what(err, -ENOENT, "cannot determine the project's root");
-
-		sbx_error_why(err, "the current directory has no path");
-		sbx_error_fix(err, "write " PROJECT "/absolute/path");
-		return r;
+		return error_fill(err, -ENOENT, "the current directory has no path",
+				  "write " PROJECT "/absolute/path",
+				  "cannot determine the project's root");
 	}
 	_cleanup_text_ struct text path = TEXT_INIT;
 	words_join(&path, here, project ? project : "");

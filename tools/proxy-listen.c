@@ -19,6 +19,7 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/listen-fds.h"
 #include "policy/network.h"
 #include "registry/handover.h"
@@ -38,9 +39,8 @@ static struct handover_listener *next_listener(struct handover *handover, struct
 {
 	if (handover->n_listeners < HANDOVER_LISTENERS_MAX)
 		return &handover->listeners[handover->n_listeners];
-	(void)sbx_error_what(err, -E2BIG, "cannot listen on more than %d sockets",
-			     HANDOVER_LISTENERS_MAX);
-	sbx_error_fix(err, "start a second sbx-proxy");
+	(void)error_fill(err, -E2BIG, NULL, "start a second sbx-proxy",
+			 "cannot listen on more than %d sockets", HANDOVER_LISTENERS_MAX);
 	return NULL;
 }
 
@@ -112,10 +112,9 @@ static int fail_to_listen(struct sbx_error *err, int code, const char *where)
 
 static int refuse_address(const char *text, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -EINVAL, "cannot listen at '%s'", text);
-	sbx_error_why(err, "it is not an address and a port");
-	sbx_error_fix(err, "write --listen=127.0.0.1:8080 or --listen=[::1]:8080");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, "it is not an address and a port",
+			  "write --listen=127.0.0.1:8080 or --listen=[::1]:8080",
+			  "cannot listen at '%s'", text);
 }
 
 static int parse_address(const char *text, union address *ret, socklen_t *ret_size,
@@ -264,9 +263,8 @@ int proxy_open_listeners(const struct proxy_values *values, struct arena *arena,
 		r = listen_on_path(values->listen_unix.items[i], arena, ret, err);
 	if (r < 0 || ret->n_listeners > 0)
 		return r;
-	(void)sbx_error_what(err, -EINVAL, "there is no socket to listen on");
-	sbx_error_why(err, "neither --listen nor --listen-unix is given, and the service manager "
-			   "passed no socket");
-	sbx_error_fix(err, "write --listen=127.0.0.1:8080");
-	return -EINVAL;
+	return error_fill(err, -EINVAL,
+			  "neither --listen nor --listen-unix is given, and the service manager "
+			  "passed no socket",
+			  "write --listen=127.0.0.1:8080", "there is no socket to listen on");
 }

@@ -47,10 +47,9 @@ static int check_filter(const char *filter, struct sbx_error *err)
 	for (const struct ring_bench *bench = ring_benches; bench->name; bench++)
 		if (is_selected(bench, filter))
 			return 0;
-	(void)sbx_error_what(err, -EINVAL, "no benchmark has '%s' in its name", filter);
-	sbx_error_why(err, "--filter takes a part of a name, not a pattern");
-	sbx_error_fix(err, "see 'sbx-ring bench --list' for the names");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, "--filter takes a part of a name, not a pattern",
+			  "see 'sbx-ring bench --list' for the names",
+			  "no benchmark has '%s' in its name", filter);
 }
 
 static int check_repetitions(const struct ring_bench_values *values, struct sbx_error *err)

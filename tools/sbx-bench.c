@@ -94,10 +94,9 @@ static int check_filter(const char *filter, struct sbx_error *err)
 	for (size_t i = 0; (bench = bench_at(i)); i++)
 		if (bench_is_selected(bench, filter))
 			return 0;
-	(void)sbx_error_what(err, -EINVAL, "no benchmark has '%s' in its name", filter);
-	sbx_error_why(err, "--filter takes a part of a name, not a pattern");
-	sbx_error_fix(err, "see 'sbx-bench --list' for the names");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, "--filter takes a part of a name, not a pattern",
+			  "see 'sbx-bench --list' for the names",
+			  "no benchmark has '%s' in its name", filter);
 }
 
 static int read_settings(const struct tool_run *run, struct settings *ret, struct sbx_error *err)

@@ -111,19 +111,17 @@ static int say_check(struct spawn_run *run, struct sbx_error *err)
 
 static int check_with_command(struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -EINVAL, "option '--check' runs no command");
-	sbx_error_why(err, "it shows what this host can enforce, and ends");
-	sbx_error_fix(err, "leave out the command; '--dry-run' checks one without running it");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, "it shows what this host can enforce, and ends",
+			  "leave out the command; '--dry-run' checks one without running it",
+			  "option '--check' runs no command");
 }
 
 static int no_command(struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -EINVAL, "no command given");
-	sbx_error_why(err, "sbx-spawn runs one command");
-	sbx_error_fix(err, "write 'sbx-spawn -- COMMAND', or 'sbx-spawn --check' to see what this "
-			   "host can enforce");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, "sbx-spawn runs one command",
+			  "write 'sbx-spawn -- COMMAND', or 'sbx-spawn --check' to see what this "
+			  "host can enforce",
+			  "no command given");
 }
 
 /* One line: what is enforced less than requested, and what to type. */

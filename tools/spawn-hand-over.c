@@ -20,6 +20,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "base/module.h"
 
@@ -91,8 +92,6 @@ int spawn_hand_over(const struct spawn_run *run, struct sbx_error *err)
 	(void)umask(run->umask);
 	(void)execv(path, words);
 	r = -errno;
-	(void)sbx_error_what(err, r, "cannot execute '%.300s'", path);
-	sbx_error_why(err, "sbx-spawn executes this program when it needs a module");
-	sbx_error_fix(err, "install all of sbx");
-	return r;
+	return error_fill(err, r, "sbx-spawn executes this program when it needs a module",
+			  "install all of sbx", "cannot execute '%.300s'", path);
 }

@@ -81,9 +81,8 @@ int spawn_check_options(const struct spawn_values *values, const struct option_s
 
 static int fail_to_take(int fd, int code, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, code, "cannot duplicate file descriptor %d", fd);
-	sbx_error_fix(err, "raise the limit of open files (ulimit -n)");
-	return code;
+	return error_fill(err, code, NULL, "raise the limit of open files (ulimit -n)",
+			  "cannot duplicate file descriptor %d", fd);
 }
 
 /* The policy must not be the command's input, and the command must not write to the fd of the

@@ -20,10 +20,8 @@
 
 int spawn_no_memory(struct sbx_error *err)
 {
-	int r = sbx_error_what(err, -ENOMEM, "no memory for the command line");
-
-	sbx_error_fix(err, "free memory, or raise its limit (ulimit -v)");
-	return r;
+	return error_fill(err, -ENOMEM, NULL, "free memory, or raise its limit (ulimit -v)",
+			  "no memory for the command line");
 }
 
 int spawn_bad_value(const char *option, const char *value, const char *why, const char *fix,

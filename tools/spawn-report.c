@@ -283,8 +283,7 @@ static int write_to(int fd, const struct text *report, const char *fix, struct s
 	int r = fd_write_all(fd, report->data, report->len);
 
 	if (r < 0) {
-		(void)sbx_error_what(err, r, "cannot write the report");
-		sbx_error_fix(err, "%s", fix);
+		(void)error_fill(err, r, NULL, fix, "cannot write the report");
 	}
 	return r;
 }

@@ -95,10 +95,8 @@ static const char *environment_value(const char *name)
 
 static int no_memory(struct sbx_error *err)
 {
-	int r = sbx_error_what(err, -ENOMEM, "no memory to start");
-
-	sbx_error_fix(err, "free memory, or raise its limit (ulimit -v)");
-	return r;
+	return error_fill(err, -ENOMEM, NULL, "free memory, or raise its limit (ulimit -v)",
+			  "no memory to start");
 }
 
 /* Applies -v and -q as the strongest layer of the configuration. */
@@ -312,10 +310,9 @@ static int start(struct tool_run *run, struct sbx_error *err)
 	int r = fill_standard_fds();
 
 	if (r < 0) {
-		(void)sbx_error_what(err, r, "cannot replace a closed stdin, stdout or stderr");
-		sbx_error_why(err, "/dev/null cannot be opened");
-		sbx_error_fix(err, "start it with all three open, or mount /dev");
-		return r;
+		return error_fill(err, r, "/dev/null cannot be opened",
+				  "start it with all three open, or mount /dev",
+				  "cannot replace a closed stdin, stdout or stderr");
 	}
 	restore_signals();
 	run->values = calloc(1, run->tool->values_size + 1);
