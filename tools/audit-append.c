@@ -383,16 +383,14 @@ static void begin_record(struct text *out, struct json_writer *json, const struc
 {
 	const char *confined = peer_place_name(source->peer.place);
 
-	json_write(json, out);
-	json_add_object(json);
+	json_begin_object(json, out);
 	json_member_u64(json, "version", 1);
 	json_member_string(json, "event", event);
 	json_member_string(json, "tool", "sbx-audit");
 	json_member_string(json, "channel", source->channel);
 	json_member_string(json, "transport", sbx_ring_transport_name(source->ring));
 	json_member_string(json, "role", "server");
-	json_add_name(json, "peer");
-	json_add_object(json);
+	json_member_object(json, "peer");
 	json_member_u64(json, "uid", source->peer.uid);
 	json_member_i64(json, "pid", source->peer.pid);
 	if (confined)

@@ -54,8 +54,7 @@ static void add_hash(struct json_writer *json, const struct audit_hash *hash)
 
 static void add_path(struct json_writer *json, const struct audit_hash *path, size_t n)
 {
-	json_add_name(json, "path");
-	json_add_array(json);
+	json_member_array(json, "path");
 	for (size_t i = 0; i < n; i++)
 		add_hash(json, &path[i]);
 	json_end_array(json);
@@ -65,22 +64,19 @@ static void proof_add(struct text *out, const struct proof *proof)
 {
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_u64(&json, "seq", proof->seq);
 	json_member_string(&json, "record", proof->record);
 	json_add_name(&json, "previous");
 	add_hash(&json, &proof->previous);
 	json_member_u64(&json, "size", proof->size);
 	add_path(&json, proof->path, proof->n_path);
-	json_add_name(&json, "epochs");
-	json_add_array(&json);
+	json_member_array(&json, "epochs");
 	for (size_t i = 0; i < proof->n_epochs; i++)
 		json_add_string(&json, proof->epochs[i]);
 	json_end_array(&json);
 	json_member_string(&json, "checkpoint", proof->checkpoint);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 static void consistency_add(struct text *out, uint64_t old_size, uint64_t new_size,
@@ -89,8 +85,7 @@ static void consistency_add(struct text *out, uint64_t old_size, uint64_t new_si
 {
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_u64(&json, "old_size", old_size);
 	json_add_name(&json, "old_root");
 	add_hash(&json, old_root);
@@ -98,8 +93,7 @@ static void consistency_add(struct text *out, uint64_t old_size, uint64_t new_si
 	json_add_name(&json, "new_root");
 	add_hash(&json, new_root);
 	add_path(&json, path, n_path);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 /* ---- reading an untrusted proof ---- */

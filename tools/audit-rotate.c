@@ -52,12 +52,10 @@ static void say_rotated(struct tool_run *run, bool is_rotated, uint64_t size)
 	struct json_writer json;
 
 	if (run->json) {
-		json_write(&json, &run->out);
-		json_add_object(&json);
+		json_begin_object(&json, &run->out);
 		json_member_bool(&json, "rotated", is_rotated);
 		json_member_u64(&json, "size", size);
-		json_end_object(&json);
-		text_add_char(&run->out, '\n');
+		json_end_line(&json);
 	} else if (run->verbosity >= 0 && is_rotated) {
 		text_addf(&run->out, "a new segment begins with record %" PRIu64 "\n", size);
 	} else if (run->verbosity > 0) {
@@ -113,8 +111,7 @@ static void tell_json(struct tool_run *run, enum retain_action action,
 	const struct audit_values *values = run->values;
 	struct json_writer json;
 
-	json_write(&json, &run->out);
-	json_add_object(&json);
+	json_begin_object(&json, &run->out);
 	json_member_string(&json, "action", actions[action].name);
 	json_member_string(&json, "file", file->name);
 	if (action != RETAIN_ARCHIVE)
@@ -125,8 +122,7 @@ static void tell_json(struct tool_run *run, enum retain_action action,
 		json_member_string(&json, "why", problem->why);
 		json_member_string(&json, "fix", problem->fix);
 	}
-	json_end_object(&json);
-	text_add_char(&run->out, '\n');
+	json_end_line(&json);
 }
 
 static void tell(void *userdata, enum retain_action action, const struct segment_file *file,
@@ -159,16 +155,14 @@ static void say_report(struct tool_run *run, const struct retain_report *report,
 	struct json_writer json;
 
 	if (run->json) {
-		json_write(&json, &run->out);
-		json_add_object(&json);
+		json_begin_object(&json, &run->out);
 		json_member_u64(&json, "archived", report->n_archived);
 		json_member_u64(&json, "deleted", report->n_deleted);
 		json_member_u64(&json, "problems", report->n_problems);
 		json_member_u64(&json, "used_bytes", report->n_bytes);
 		json_member_u64(&json, "max_bytes", max_bytes);
 		json_member_string(&json, "level", level_names[report->level]);
-		json_end_object(&json);
-		text_add_char(&run->out, '\n');
+		json_end_line(&json);
 		return;
 	}
 	if (run->verbosity <= 0)

@@ -50,13 +50,11 @@ static int say_key(struct tool_run *run, const char *directory, const struct aud
 		text_addf(&run->out, "%s\n", text_string(&key));
 		return TOOL_YES;
 	}
-	json_write(&json, &run->out);
-	json_add_object(&json);
+	json_begin_object(&json, &run->out);
 	json_member_string(&json, "log", directory);
 	json_member_string(&json, "id", audit_log_id(log));
 	json_member_string(&json, "key", text_string(&key));
-	json_end_object(&json);
-	text_add_char(&run->out, '\n');
+	json_end_line(&json);
 	return TOOL_YES;
 }
 

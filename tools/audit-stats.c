@@ -171,20 +171,17 @@ static void add_json_counts(struct json_writer *json, const struct counting *cou
 {
 	const struct audit_event *event;
 
-	json_add_name(json, "events");
-	json_add_object(json);
+	json_member_object(json, "events");
 	for (size_t i = 0; i < EVENTS_MAX && (event = event_at(i)); i++)
 		if (counting->events[i] > 0)
 			json_member_u64(json, event->name, counting->events[i]);
 	json_end_object(json);
-	json_add_name(json, "decisions");
-	json_add_object(json);
+	json_member_object(json, "decisions");
 	for (size_t i = 0; i < N_DECISIONS; i++)
 		if (counting->decisions[i] > 0)
 			json_member_u64(json, decisions[i], counting->decisions[i]);
 	json_end_object(json);
-	json_add_name(json, "failures");
-	json_add_object(json);
+	json_member_object(json, "failures");
 	for (size_t i = 0; i < counting->n_reasons; i++)
 		json_member_u64(json, counting->failures[i].reason, counting->failures[i].n);
 	json_end_object(json);
@@ -194,8 +191,7 @@ static void add_json(struct text *out, const struct counting *counting)
 {
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_u64(&json, "records", counting->n);
 	add_json_time(&json, "first", counting->n > 0, counting->first_usec);
 	add_json_time(&json, "last", counting->n > 0, counting->last_usec);
@@ -204,8 +200,7 @@ static void add_json(struct text *out, const struct counting *counting)
 	add_json_time(&json, "verified", counting->verified_usec > 0, counting->verified_usec);
 	json_member_u64(&json, "verified_size", counting->verified_size);
 	add_json_counts(&json, counting);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 /* ---- as tables ---- */
@@ -356,14 +351,12 @@ static int export_row(void *userdata, const struct store_row *row, struct sbx_er
 	if (row->problem)
 		return rows_refuse(row, err);
 	base64_add(&hash, row->hash.bytes, sizeof(row->hash.bytes));
-	json_write(&json, &run->out);
-	json_add_object(&json);
+	json_begin_object(&json, &run->out);
 	json_member_u64(&json, "seq", row->seq);
 	json_member_string(&json, "hash", text_string(&hash));
 	json_add_name(&json, "record");
 	json_add_string_bytes(&json, row->body, row->n_body);
-	json_end_object(&json);
-	text_add_char(&run->out, '\n');
+	json_end_line(&json);
 	return rows_flush(run, err);
 }
 
@@ -373,13 +366,11 @@ static int export_note(void *userdata, uint64_t size, const char *note, size_t n
 	struct tool_run *run = userdata;
 	struct json_writer json;
 
-	json_write(&json, &run->out);
-	json_add_object(&json);
+	json_begin_object(&json, &run->out);
 	json_member_u64(&json, "size", size);
 	json_add_name(&json, "checkpoint");
 	json_add_string_bytes(&json, note, n_bytes);
-	json_end_object(&json);
-	text_add_char(&run->out, '\n');
+	json_end_line(&json);
 	return rows_flush(run, err);
 }
 

@@ -234,16 +234,14 @@ static void say_seed_json(struct tool_run *run, const struct seed_report *report
 {
 	struct json_writer json;
 
-	json_write(&json, &run->out);
-	json_add_object(&json);
+	json_begin_object(&json, &run->out);
 	json_member_string(&json, "verdict", verify_verdict_name(report->verdict));
 	json_member_u64(&json, "size", report->n_good);
 	if (report->has_bad)
 		json_member_u64(&json, "bad_line", report->bad_line);
 	if (report->verdict != VERIFY_INTACT)
 		add_finding(&json, &report->finding);
-	json_end_object(&json);
-	text_add_char(&run->out, '\n');
+	json_end_line(&json);
 }
 
 static void say_seed_text(struct tool_run *run, const struct seed_report *report)
@@ -287,8 +285,7 @@ static void say_json(struct tool_run *run, const struct verify_report *report)
 {
 	struct json_writer json;
 
-	json_write(&json, &run->out);
-	json_add_object(&json);
+	json_begin_object(&json, &run->out);
 	json_member_string(&json, "verdict", verify_verdict_name(report->verdict));
 	json_member_string(&json, "log", report->origin);
 	json_member_string(&json, "key", report->is_key_own ? "own" : "given");
@@ -306,8 +303,7 @@ static void say_json(struct tool_run *run, const struct verify_report *report)
 	}
 	if (report->verdict != VERIFY_INTACT)
 		add_finding(&json, &report->finding);
-	json_end_object(&json);
-	text_add_char(&run->out, '\n');
+	json_end_line(&json);
 }
 
 /* Prints the verdict, up to where it is signed, and whether the key came from the log itself. */

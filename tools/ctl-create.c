@@ -238,12 +238,10 @@ static void say_made(struct creation *creation)
 		text_addf(out, "%s\n", creation->id);
 		return;
 	}
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_string(&json, "id", creation->id);
 	json_member_string(&json, "state", sandbox_state_name(SANDBOX_CREATING));
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 static int make(struct creation *creation, struct sbx_error *err)

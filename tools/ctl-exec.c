@@ -197,10 +197,8 @@ static int ask(int socket, char *const words[], int n_words, char answer[ANSWER_
 	ssize_t n;
 	int r;
 
-	json_write(&json, &packet);
-	json_add_object(&json);
-	json_add_name(&json, "exec");
-	json_add_array(&json);
+	json_begin_object(&json, &packet);
+	json_member_array(&json, "exec");
 	for (int i = 0; i < n_words; i++)
 		json_add_string(&json, words[i]);
 	json_end_array(&json);

@@ -187,8 +187,7 @@ static int inspect_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 		return r;
 	if (configuration_read(ctl, id, &words, NULL) < 0)
 		words = NULL;
-	json_write(&json, &ctl->run->out);
-	json_add_object(&json);
+	json_begin_object(&json, &ctl->run->out);
 	sandbox_entry_add_members(&json, &target.entry);
 	json_member_bool(&json, "paused", target.entry.is_paused);
 	json_member_bool(&json, "alive", target.is_alive);
@@ -201,8 +200,7 @@ static int inspect_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 	} else {
 		json_add_null(&json);
 	}
-	json_end_object(&json);
-	text_add_char(&ctl->run->out, '\n');
+	json_end_line(&json);
 	return 0;
 }
 

@@ -190,12 +190,10 @@ static int create(struct volumes *volumes, const char *name, struct sbx_error *e
 		text_addf(out, "%s\n", text_string(&path));
 		return 0;
 	}
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_string(&json, "name", name);
 	json_member_string(&json, "path", text_string(&path));
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 	return 0;
 }
 
@@ -235,14 +233,12 @@ static void show_one(struct volumes *volumes, const char *name, struct table *ta
 		table_add(table, text_string(&path));
 		return;
 	}
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_string(&json, "name", name);
 	json_member_string(&json, "path", text_string(&path));
 	json_member_bool(&json, "empty", is_empty(directory));
 	json_member_string(&json, "used_by", user);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 static int list(struct volumes *volumes, const char *name, struct sbx_error *err)

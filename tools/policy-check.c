@@ -104,8 +104,7 @@ static void add_json(struct text *out, const struct finding *finding)
 {
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_string(&json, "file", finding->file);
 	if (finding->line > 0) {
 		json_member_u64(&json, "line", finding->line);
@@ -118,8 +117,7 @@ static void add_json(struct text *out, const struct finding *finding)
 	if (finding->err->context[0])
 		json_member_string(&json, "context", finding->err->context);
 	json_member_string(&json, "fix", finding->err->fix);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 static void add_line(struct text *out, const char *head, const char *body)

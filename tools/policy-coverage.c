@@ -112,14 +112,12 @@ static void add_json(struct text *out, const struct coverage *coverage, size_t n
 {
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_string(&json, "coverage", coverage->path);
 	json_member_u64(&json, "rules", n_rules);
 	json_member_u64(&json, "determined", n_hits);
 	json_member_bool(&json, "enough", is_enough);
-	json_add_name(&json, "missed");
-	json_add_array(&json);
+	json_member_array(&json, "missed");
 	for (size_t i = 0; i < n_rules; i++) {
 		struct rule_place place = place_of(coverage, i);
 
@@ -132,8 +130,7 @@ static void add_json(struct text *out, const struct coverage *coverage, size_t n
 		json_end_object(&json);
 	}
 	json_end_array(&json);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 /* The rules of the files; those of the network mode come after them. */

@@ -128,8 +128,7 @@ static void add_answer_json(struct text *out, const struct request_buffer *reque
 {
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_string(&json, "change", "answer");
 	json_member_string(&json, "kind", kind);
 	json_member_string(&json, "before", policy_action_name(before->verdict));
@@ -248,8 +247,7 @@ static void print_counts(struct tool_run *run, const struct replay *replay, cons
 			  replay->n_widening, replay->n_unreadable);
 		return;
 	}
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_string(&json, "change", "counts");
 	json_member_bool(&json, "tried", replay->n_replayed > 0);
 	if (why)
@@ -259,8 +257,7 @@ static void print_counts(struct tool_run *run, const struct replay *replay, cons
 	json_member_u64(&json, "breaking", replay->n_breaking);
 	json_member_u64(&json, "widening", replay->n_widening);
 	json_member_u64(&json, "unreadable", replay->n_unreadable);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 void replay_say_untried(struct tool_run *run, const char *why)

@@ -122,8 +122,7 @@ static void add_malformed(struct text *out, uint64_t line, const struct sbx_erro
 {
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_u64(&json, "line", line);
 	json_member_string(&json, "verdict", policy_action_name(POLICY_DENY));
 	json_member_string(&json, "cause", "malformed");
@@ -131,8 +130,7 @@ static void add_malformed(struct text *out, uint64_t line, const struct sbx_erro
 	json_member_string(&json, "what", err->what);
 	json_member_string(&json, "why", err->why);
 	json_member_string(&json, "fix", err->fix);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 static int eval_line(struct tool_run *run, struct judge *judge, struct request_buffer *buffer,

@@ -182,23 +182,20 @@ static void add_json(const struct explaining *explaining)
 	struct text *out = &explaining->run->out;
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_add_name(&json, "decision");
 	decision_add_json(out, &explaining->judge->artefact, explaining->buffer,
 			  explaining->decision);
 	if (out->len > 0)
 		text_truncate(out, out->len - 1); /* its newline */
 	json.needs_comma = true;
-	json_add_name(&json, "near");
-	json_add_array(&json);
+	json_member_array(&json, "near");
 	for (size_t i = 0; i < explaining->n_rows; i++)
 		add_row_json(explaining, &json, &explaining->rows[i]);
 	json_end_array(&json);
 	if (explaining->credential.path)
 		json_member_string(&json, "credential", explaining->credential.path);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 static int find_credential(const struct policy_request *request, struct arena *arena,

@@ -148,16 +148,14 @@ static void report(struct testing *testing, bool passed, const char *name, const
 	testing->n++;
 	testing->n_failed += !passed;
 	if (testing->run->json) {
-		json_write(&json, out);
-		json_add_object(&json);
+		json_begin_object(&json, out);
 		json_member_bool(&json, "ok", passed);
 		json_member_string(&json, "name", name);
 		json_member_string(&json, "file", file);
 		json_member_u64(&json, "line", line);
 		if (!passed)
 			json_member_string(&json, "notes", notes);
-		json_end_object(&json);
-		text_add_char(out, '\n');
+		json_end_line(&json);
 		return;
 	}
 	text_addf(out, "%s %zu - ", passed ? "ok" : "not ok", testing->n);
@@ -218,8 +216,7 @@ static int read_map(struct testing *testing, const struct tree_node *map, const 
 	struct json_writer json;
 	bool has_project = false;
 
-	json_write(&json, &line);
-	json_add_object(&json);
+	json_begin_object(&json, &line);
 	for (const struct tree_node *member = map->first; member; member = member->next) {
 		has_project = has_project || strcmp(member->key, "project") == 0;
 		json_add_name(&json, member->key);

@@ -209,8 +209,7 @@ static void add_keys(struct json_writer *json, const struct policy_source *sourc
 	_cleanup_tree_ struct tree *tree = NULL;
 	size_t n = 0;
 
-	json_add_name(json, "keys");
-	json_add_array(json);
+	json_member_array(json, "keys");
 	if (tree_read(source->name, source->bytes, source->n_bytes, &tree, NULL) == 0 &&
 	    tree_root(tree)->type == TREE_MAP)
 		for (const struct tree_node *node = tree_root(tree)->first; node;
@@ -226,16 +225,14 @@ static void add_counts(struct json_writer *json, const struct policy *policy)
 {
 	size_t n_rules[POLICY_DENY + 1] = { 0 };
 
-	json_add_name(json, "defaults");
-	json_add_object(json);
+	json_member_object(json, "defaults");
 	for (int i = 0; i < N_CLASSES; i++)
 		json_member_string(json, operation_class_name((enum operation_class)i),
 				   policy_action_name(policy->defaults[i]));
 	json_end_object(json);
 	for (size_t i = 0; i < policy->n_rules; i++)
 		n_rules[policy->rules[i].action]++;
-	json_add_name(json, "rules");
-	json_add_object(json);
+	json_member_object(json, "rules");
 	for (int action = POLICY_PASS; action <= POLICY_DENY; action++)
 		json_member_u64(json, policy_action_name((enum policy_action)action),
 				n_rules[action]);
@@ -247,8 +244,7 @@ static void add_who(struct json_writer *json)
 {
 	const struct passwd *user = getpwuid(getuid());
 
-	json_add_name(json, "by");
-	json_add_object(json);
+	json_member_object(json, "by");
 	json_member_u64(json, "uid", getuid());
 	if (user)
 		json_member_string(json, "user", user->pw_name);
@@ -266,8 +262,7 @@ static void add_metadata(struct text *out, const struct update *update)
 	const struct policy *policy = update->after.policy;
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	add_keys(&json, &policy->sources[0]);
 	add_counts(&json, policy);
 	add_digests(&json, update);
@@ -275,8 +270,7 @@ static void add_metadata(struct text *out, const struct update *update)
 	json_member_string(&json, "from", update->from);
 	add_time(&json);
 	add_who(&json);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 /* ---- records ---- */

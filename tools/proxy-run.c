@@ -119,14 +119,12 @@ static void add_listener(struct text *out, const struct handover_listener *liste
 		text_addf(out, "listening at %s%s%s:%u\n", is_ipv6 ? "[" : "", listener->address,
 			  is_ipv6 ? "]" : "", listener->port);
 	} else {
-		json_write(&json, out);
-		json_add_object(&json);
+		json_begin_object(&json, out);
 		json_member_string(&json, listener->port > 0 ? "address" : "path",
 				   listener->address);
 		if (listener->port > 0)
 			json_member_u64(&json, "port", listener->port);
-		json_end_object(&json);
-		text_add_char(out, '\n');
+		json_end_line(&json);
 	}
 }
 

@@ -85,13 +85,11 @@ static void list_one(struct tool_run *run, const struct ring_bench *bench)
 			  bench->against ? bench->against : "-");
 		return;
 	}
-	json_write(&writer, &run->out);
-	json_add_object(&writer);
+	json_begin_object(&writer, &run->out);
 	json_member_string(&writer, "name", bench->name);
 	json_member_string(&writer, "what", bench->what);
 	json_member_string(&writer, "against", bench->against);
-	json_end_object(&writer);
-	text_add_char(&run->out, '\n');
+	json_end_line(&writer);
 }
 
 /* ---- measuring ---- */

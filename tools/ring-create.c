@@ -105,16 +105,14 @@ static void say_in_json(const struct creating *creating, struct text *out)
 	const struct ring_values *values = creating->values;
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_string(&json, "name", creating->name);
 	json_member_string(&json, "socket", text_string(&creating->path));
 	json_member_string(&json, "mode", values->mode ? values->mode : "stream");
 	json_member_u64(&json, "capacity", creating->capacity);
 	json_member_u64(&json, "bytes", 2 * creating->capacity);
 	json_member_bool(&json, "keep", values->keep);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 /* One line, when clients can connect. */

@@ -306,11 +306,9 @@ void dump_add_json(struct text *out, const struct dump *dump)
 	if (start(&decoder, dump) < 0)
 		return;
 	bytes = decoder.bytes;
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_string(&json, "from", dump->from);
-	json_add_name(&json, "records");
-	json_add_array(&json);
+	json_member_array(&json, "records");
 	while (next_record(&decoder, &record))
 		add_json_record(&json, &record);
 	json_end_array(&json);
@@ -319,6 +317,5 @@ void dump_add_json(struct text *out, const struct dump *dump)
 		add_json_hex(&json, "rest", decoder.bytes + decoder.at,
 			     decoder.n_bytes - decoder.at);
 	}
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }

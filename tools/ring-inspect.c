@@ -243,22 +243,19 @@ static void show_in_json(const struct inspected *inspected, struct text *out)
 {
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_string(&json, "name", inspected->status.name);
 	json_member_string(&json, "state", inspected->status.state);
 	json_member_string(&json, "mode", inspected->status.mode);
 	json_member_u64(&json, "capacity", inspected->status.capacity);
-	json_add_name(&json, "keeper");
-	json_add_object(&json);
+	json_member_object(&json, "keeper");
 	json_member_u64(&json, "pid", inspected->status.keeper_pid);
 	json_end_object(&json);
 	json_add_name(&json, "server");
 	add_side(&json, inspected, SBX_RING_SERVER);
 	json_add_name(&json, "client");
 	add_side(&json, inspected, SBX_RING_CLIENT);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 static void dump(const struct tool_run *run, const struct inspected *inspected, struct text *out)

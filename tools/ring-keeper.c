@@ -101,8 +101,7 @@ static void refuse(struct visitor *visitor, const char *error, const char *what,
 	_cleanup_text_ struct text answer = TEXT_INIT;
 	struct json_writer json;
 
-	json_write(&json, &answer);
-	json_add_object(&json);
+	json_begin_object(&json, &answer);
 	json_member_bool(&json, "ok", false);
 	json_member_string(&json, "error", error);
 	json_member_string(&json, "what", what);
@@ -176,8 +175,7 @@ static void reply_status(struct visitor *visitor, const int *fds, size_t n_fds)
 	_cleanup_text_ struct text answer = TEXT_INIT;
 	struct json_writer json;
 
-	json_write(&json, &answer);
-	json_add_object(&json);
+	json_begin_object(&json, &answer);
 	add_status(visitor->keeper, &json);
 	json_end_object(&json);
 	reply(visitor, &answer, fds, n_fds);

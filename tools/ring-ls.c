@@ -87,8 +87,7 @@ static void add_object(struct text *out, const char *name, const char *problem,
 {
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_string(&json, "name", name);
 	json_member_string(&json, "state", problem ? problem : status->state);
 	if (!problem) {
@@ -101,8 +100,7 @@ static void add_object(struct text *out, const char *name, const char *problem,
 		json_member_u64(&json, "server_bytes", status->n_bytes[SBX_RING_SERVER]);
 		json_member_u64(&json, "client_bytes", status->n_bytes[SBX_RING_CLIENT]);
 	}
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 /* DT_UNKNOWN: the file system does not tell. */

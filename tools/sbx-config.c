@@ -40,15 +40,13 @@ static void print_value(struct tool_run *run, const struct config_key *key)
 			  config_origin_name(value.origin), value.place);
 		return;
 	}
-	json_write(&json, &run->out);
-	json_add_object(&json);
+	json_begin_object(&json, &run->out);
 	json_member_string(&json, "key", key->name);
 	json_member_string(&json, "value", value.text);
 	json_member_string(&json, "origin", config_origin_name(value.origin));
 	json_member_string(&json, "place", value.place);
 	json_member_string(&json, "help", key->help);
-	json_end_object(&json);
-	text_add_char(&run->out, '\n');
+	json_end_line(&json);
 }
 
 static int config_verb_list(void *context, int n_operands, char *operands[], struct sbx_error *err)
@@ -163,12 +161,10 @@ static int config_verb_places(void *context, int n_operands, char *operands[],
 			text_addf(&run->out, "%-8s %s\n", layers[i], path ? path : "-");
 			continue;
 		}
-		json_write(&json, &run->out);
-		json_add_object(&json);
+		json_begin_object(&json, &run->out);
 		json_member_string(&json, "layer", layers[i]);
 		json_member_string(&json, "path", path);
-		json_end_object(&json);
-		text_add_char(&run->out, '\n');
+		json_end_line(&json);
 	}
 	return TOOL_YES;
 }

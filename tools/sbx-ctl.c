@@ -233,10 +233,8 @@ void ctl_say(struct ctl *ctl, const char *id, const char *done)
 		text_addf(out, "%s: %s\n", id, done);
 		return;
 	}
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_string(&json, "id", id);
 	json_member_string(&json, "done", done);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }

@@ -518,8 +518,7 @@ static void add_denial(struct json_writer *json, const struct handover_denial *d
 
 static void add_counters(struct json_writer *json, const struct handover_summary *summary)
 {
-	json_add_name(json, "counters");
-	json_add_object(json);
+	json_member_object(json, "counters");
 	for (size_t i = 0; summary && i < summary->n_counters; i++)
 		json_member_u64(json, summary->counters[i].name, summary->counters[i].value);
 	json_end_object(json);
@@ -527,8 +526,7 @@ static void add_counters(struct json_writer *json, const struct handover_summary
 
 static void add_network(struct json_writer *json, const struct spawn_run *run)
 {
-	json_add_name(json, "network");
-	json_add_object(json);
+	json_member_object(json, "network");
 	json_member_string(json, "mode", run->plan->net_mode);
 	if (run->proxy.place != SPAWN_PROXY_NONE) {
 		json_member_u64(json, "port", spawn_proxy_port(run));

@@ -95,8 +95,7 @@ static void add_argv(struct json_writer *json, char *const *argv)
 	size_t left = ARGV_BYTES_MAX;
 	char *const *at = argv;
 
-	json_add_name(json, "argv");
-	json_add_array(json);
+	json_member_array(json, "argv");
 	for (size_t len; *at && (len = strnlen(*at, left)) < left; at++, left -= len + 1)
 		json_add_string(json, *at);
 	json_end_array(json);
@@ -116,8 +115,7 @@ static void add_digest(struct json_writer *json, const struct plan *plan)
 
 static void add_layers(struct json_writer *json, const struct plan *plan)
 {
-	json_add_name(json, "layers");
-	json_add_array(json);
+	json_member_array(json, "layers");
 	for (unsigned bit = 1; plan && bit & LAYERS_ALL; bit <<= 1)
 		if (plan->layers & bit)
 			json_add_string(json, layer_name(bit));

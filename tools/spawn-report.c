@@ -35,8 +35,7 @@ static void add_time(struct json_writer *json, const char *name, const struct ti
 
 static void add_usage(struct json_writer *json, const struct rusage *usage)
 {
-	json_add_name(json, "usage");
-	json_add_object(json);
+	json_member_object(json, "usage");
 	add_time(json, "user_usec", &usage->ru_utime);
 	add_time(json, "system_usec", &usage->ru_stime);
 	json_member_u64(json, "max_rss_bytes", (uint64_t)usage->ru_maxrss * 1024);
@@ -50,8 +49,7 @@ static void add_usage(struct json_writer *json, const struct rusage *usage)
 /* Directories that have become git repositories. */
 static void add_repositories(struct json_writer *json, const struct spawn_run *run)
 {
-	json_add_name(json, "new_repositories");
-	json_add_array(json);
+	json_member_array(json, "new_repositories");
 	for (size_t i = 0; i < run->n_repositories; i++)
 		json_add_string(json, run->repositories[i]->source);
 	json_end_array(json);
@@ -60,8 +58,7 @@ static void add_repositories(struct json_writer *json, const struct spawn_run *r
 /* Only limits whose enforcement is known. */
 static void add_reached(struct json_writer *json, unsigned reached)
 {
-	json_add_name(json, "limits_reached");
-	json_add_array(json);
+	json_member_array(json, "limits_reached");
 	for (unsigned i = 0; i < N_LIMITS; i++)
 		if (reached & (1u << i))
 			json_add_string(json, limit_name((enum limit)i));
@@ -108,15 +105,13 @@ static void add_memory(struct json_writer *json, const struct spawn_run *run)
 
 static void add_limits(struct json_writer *json, const struct plan *plan)
 {
-	json_add_name(json, "limits");
-	json_add_object(json);
+	json_member_object(json, "limits");
 	for (int i = 0; i < N_LIMITS; i++) {
 		const char *part = limit_part_held((enum limit)i, plan->limits[i].holder);
 
 		if (!plan->limits[i].is_set)
 			continue;
-		json_add_name(json, limit_name((enum limit)i));
-		json_add_object(json);
+		json_member_object(json, limit_name((enum limit)i));
 		json_member_u64(json, "value", plan->limits[i].value);
 		json_member_string(json, "held_by", holder_name(plan->limits[i].holder));
 		if (part)
@@ -131,8 +126,7 @@ static void add_plan(struct json_writer *json, const struct plan *plan)
 	_cleanup_text_ struct text hex = TEXT_INIT;
 
 	json_member_string(json, "tier", tier_name(plan->tier));
-	json_add_name(json, "layers");
-	json_add_array(json);
+	json_member_array(json, "layers");
 	for (unsigned bit = 1; bit & LAYERS_ALL; bit <<= 1)
 		if (plan->layers & bit)
 			json_add_string(json, layer_name(bit));
@@ -161,8 +155,7 @@ static void add_report(struct text *out, const struct spawn_run *run)
 {
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_string(&json, "id", run->request.id);
 	json_member_string(&json, "state",
 			   sandbox_state_name(run->result.reason == SPAWN_REASON_SETUP
@@ -174,8 +167,7 @@ static void add_report(struct text *out, const struct spawn_run *run)
 	add_plan(&json, run->plan);
 	add_left_out(&json, &run->changes.archived);
 	spawn_add_denials(&json, run);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 static int fail_to_open(int code, const char *path, const char *why, const char *fix,

@@ -156,6 +156,18 @@ void json_end_object(struct json_writer *writer)
 	close_bracket(writer, '}');
 }
 
+void json_begin_object(struct json_writer *writer, struct text *out)
+{
+	json_write(writer, out);
+	json_add_object(writer);
+}
+
+void json_end_line(struct json_writer *writer)
+{
+	json_end_object(writer);
+	text_add_char(writer->out, '\n');
+}
+
 void json_add_array(struct json_writer *writer)
 {
 	open_bracket(writer, '[');

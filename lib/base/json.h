@@ -97,6 +97,9 @@ struct json_writer {
 void json_write(struct json_writer *writer, struct text *out);
 void json_add_object(struct json_writer *writer);
 void json_end_object(struct json_writer *writer);
+/* A text that is one object: json_write() with its beginning, and its end with a newline. */
+void json_begin_object(struct json_writer *writer, struct text *out);
+void json_end_line(struct json_writer *writer);
 void json_add_array(struct json_writer *writer);
 void json_end_array(struct json_writer *writer);
 void json_add_name_bytes(struct json_writer *writer, const char *name, size_t n_bytes);
@@ -152,18 +155,6 @@ static inline void json_member_string(struct json_writer *writer, const char *na
 void json_member_hex(struct json_writer *writer, const char *name, const void *bytes,
 		     size_t n_bytes);
 
-static inline void json_member_object(struct json_writer *writer, const char *name)
-{
-	json_add_name(writer, name);
-	json_add_object(writer);
-}
-
-static inline void json_member_array(struct json_writer *writer, const char *name)
-{
-	json_add_name(writer, name);
-	json_add_array(writer);
-}
-
 static inline void json_member_u64(struct json_writer *writer, const char *name, uint64_t value)
 {
 	json_add_name(writer, name);
@@ -174,6 +165,19 @@ static inline void json_member_i64(struct json_writer *writer, const char *name,
 {
 	json_add_name(writer, name);
 	json_add_i64(writer, value);
+}
+
+/* Begin the object or the array that is the value of a member. */
+static inline void json_member_object(struct json_writer *writer, const char *name)
+{
+	json_add_name(writer, name);
+	json_add_object(writer);
+}
+
+static inline void json_member_array(struct json_writer *writer, const char *name)
+{
+	json_add_name(writer, name);
+	json_add_array(writer);
 }
 
 static inline void json_member_bool(struct json_writer *writer, const char *name, bool value)
