@@ -26,11 +26,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
 #include <sbx/ring.h>
 
 #include "audit/checkpoint.h"
-#include "base/error.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/lines.h"

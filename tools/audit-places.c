@@ -13,9 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/fd.h"
 #include "base/progress.h"
 #include "base/state.h"
 #include "policy/model.h"

@@ -17,14 +17,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "audit/chain.h"
 #include "audit/checkpoint.h"
-#include "audit/merkle.h"
-#include "base/arena.h"
 #include "base/base64.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "tool.h"

@@ -7,9 +7,6 @@
 #include <errno.h>
 #include <poll.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/units.h"
 #include "tool.h"
 

@@ -15,15 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "audit/archive.h"
-#include "audit/retain.h"
-#include "base/error.h"
 #include "base/json.h"
 #include "base/moment.h"
 #include "base/path.h"

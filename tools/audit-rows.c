@@ -11,13 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "audit/key.h"
-#include "audit/entry.h"
-#include "base/error.h"
 #include "base/moment.h"
-#include "base/fd.h"
 #include "base/units.h"
 #include "tool.h"
 

@@ -16,10 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "audit/heads.h"
-#include "base/fd.h"
 #include "base/moment.h"
 #include "collect/collect.h"
 #include "service/clients.h"

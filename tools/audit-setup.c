@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,11 +19,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "audit/log.h"
-#include "base/cleanup.h"
-#include "base/error.h"
 #include "base/json.h"
 #include "tool.h"
 

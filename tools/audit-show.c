@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sbx/error.h>
-
 #include "base/base64.h"
 #include "base/json.h"
 #include "tool.h"

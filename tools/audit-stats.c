@@ -6,15 +6,11 @@
 
 #include "audit.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <sbx/error.h>
-
 #include "base/base64.h"
-#include "audit/entry.h"
 #include "base/moment.h"
 #include "base/json.h"
 #include "base/progress.h"

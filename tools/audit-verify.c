@@ -17,14 +17,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include <sbx/error.h>
-
 #include "audit/checkpoint.h"
 #include "audit/known.h"
 #include "audit/seed.h"
-#include "audit/segment.h"
 #include "audit/verify.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/moment.h"

@@ -20,10 +20,10 @@
 #include "audit/store.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/options.h"
 #include "base/text.h"
 
-struct sbx_error;
 struct tool_run;
 
 struct audit_values {

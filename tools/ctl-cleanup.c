@@ -20,8 +20,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/fd.h"
 #include "base/path.h"
 

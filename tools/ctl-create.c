@@ -16,8 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/json.h"

@@ -21,8 +21,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/json.h"

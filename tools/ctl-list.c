@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <sbx/error.h>
-
 #include "base/json.h"
 
 #include "tool.h"

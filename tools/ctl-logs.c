@@ -17,10 +17,6 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/fd.h"
-
 #include "tool.h"
 
 #define PIECE_BYTES 65536

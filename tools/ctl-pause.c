@@ -16,10 +16,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/fd.h"
-#include "base/process.h"
 
 #include "tool.h"
 

@@ -7,9 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/tree.h"
 
 #include "tool.h"

@@ -14,9 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "base/tree.h"

@@ -18,8 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/fd.h"
 
 #include "tool.h"

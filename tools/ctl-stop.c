@@ -11,12 +11,8 @@
 #include "ctl.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <sbx/error.h>
 
 #include "base/fd.h"
 #include "base/units.h"

@@ -19,8 +19,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/json.h"
 #include "base/path.h"
 #include "base/state.h"

@@ -17,8 +17,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include <sbx/error.h>
-
 #include "tool.h"
 
 #include "base/moment.h"

@@ -14,12 +14,12 @@
 #include <sys/types.h>
 
 #include "base/arena.h"
+#include "base/error.h"
 #include "base/options.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "registry/registry.h"
 
-struct sbx_error;
 struct tool_run;
 
 #define CTL_TOOL "sbx-ctl"

@@ -16,12 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/json.h"
 #include "policy/check.h"
 #include "policy/compile.h"
-#include "policy/model.h"
 
 #include "tool.h"
 

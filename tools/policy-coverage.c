@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sbx/error.h>
-
 #include "base/json.h"
 
 void coverage_free(struct coverage **list)

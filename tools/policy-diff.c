@@ -14,9 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/units.h"

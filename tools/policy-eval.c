@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/json.h"
 #include "policy/special.h"
 

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/json.h"
 #include "base/path.h"
 #include "policy/credentials.h"

@@ -16,14 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "extension/extension.h"
 #include "policy/compose.h"
-#include "policy/model.h"
 
 #include "tool.h"
 

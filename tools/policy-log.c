@@ -17,10 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
-#include "base/fd.h"
 #include "base/start.h"
 #include "base/state.h"
 #include "record/record.h"

@@ -13,9 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/cleanup.h"
 #include "record/record.h"
 #include "server/facts.h"
 #include "server/server.h"

@@ -18,12 +18,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "base/tree.h"

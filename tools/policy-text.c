@@ -9,13 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/file.h"
 #include "base/path.h"
 #include "policy/compose.h"
 #include "policy/keys.h"
-#include "policy/model.h"
 
 #include "tool.h"
 

@@ -13,14 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/cleanup.h"
-#include "base/error.h"
 #include "base/json.h"
 #include "base/suggest.h"
 #include "base/tree.h"

@@ -22,16 +22,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "base/tree.h"
 #include "policy/check.h"
-#include "policy/model.h"
 #include "record/record.h"
 
 #include "tool.h"

@@ -16,9 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/path.h"
 
 #define PROJECT "project="

@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/lines.h"
 #include "base/options.h"
 #include "base/text.h"
@@ -27,7 +28,6 @@
 
 struct extension;
 struct recorder;
-struct sbx_error;
 struct tool_run;
 
 struct policy_values {

@@ -15,11 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/error.h"
 #include "base/listen-fds.h"
 #include "policy/network.h"
 #include "registry/handover.h"

@@ -6,9 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
-
-#include <sbx/error.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"

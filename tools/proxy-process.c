@@ -15,10 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "proxy/confine.h"
 #include "proxy/resolver.h"
 #include "record/spool.h"

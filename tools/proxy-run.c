@@ -15,12 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "base/path.h"
 #include "policy/artefact.h"
 #include "policy/request.h"

@@ -12,15 +12,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <sbx/error.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "proxy/server.h"
 #include "service/clients.h"
 

@@ -14,13 +14,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/table.h"
-#include "base/text.h"
-#include "base/units.h"
 
 #include "tool.h"
 

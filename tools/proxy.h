@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "base/options.h"
 #include "proxy/worker.h"
 #include "record/record.h"
@@ -21,7 +22,6 @@ struct handover;
 struct option_spec;
 struct proxy_policy;
 struct resolver;
-struct sbx_error;
 struct tool_run;
 
 struct proxy_values {

@@ -12,13 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <sbx/error.h>
-
 #include "../tests/bench/ring-bench.h"
 #include "../tests/bench/ring-place.h"
-#include "base/error.h"
 #include "base/json.h"
-#include "base/text.h"
 #include "tool.h"
 
 #define QUICK_REPETITIONS 1

@@ -18,11 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/json.h"
-#include "base/text.h"
 #include "ring/message.h"
 
 #include "tool.h"

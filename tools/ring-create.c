@@ -16,11 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/json.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "service/service.h"
 

@@ -13,10 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sbx/frame-layout.h>
 #include <sbx/ring-layout.h>
 
-#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "ring/message.h"

@@ -14,9 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/le32.h"
 
 #include "tool.h"

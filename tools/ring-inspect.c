@@ -13,19 +13,13 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
-#include "base/fd.h"
 #include "base/json.h"
 #include "base/table.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "ring/violation.h"
 

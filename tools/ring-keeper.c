@@ -24,16 +24,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
 #include <sbx/ring.h>
 
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "ring/named.h"
 #include "ring/region.h"
 #include "service/clients.h"
-#include "service/peer.h"
 
 #define N_ROLES 2
 #define N_VISITORS 64

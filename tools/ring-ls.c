@@ -11,17 +11,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/json.h"
 #include "base/table.h"
-#include "base/text.h"
 #include "base/units.h"
 
 #include "tool.h"

@@ -12,12 +12,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/fd.h"
 #include "base/le32.h"
 #include "base/text.h"

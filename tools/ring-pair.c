@@ -10,14 +10,9 @@
 #include "ring.h"
 
 #include <signal.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <sbx/error.h>
-
-#include "base/error.h"
 
 #include "tool.h"
 

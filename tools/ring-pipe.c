@@ -17,9 +17,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/fd.h"
 
 #include "tool.h"

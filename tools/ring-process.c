@@ -14,11 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
-#include "base/text.h"
-
 #include "tool.h"
 
 #define STATUS_NOT_EXECUTABLE 126

@@ -15,8 +15,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/json.h"
 #include "base/text.h"
 #include "ring/counters.h"

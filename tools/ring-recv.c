@@ -9,11 +9,8 @@
 
 #include "ring.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <unistd.h>
-
-#include <sbx/error.h>
 
 #include "base/progress.h"
 

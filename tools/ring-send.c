@@ -11,12 +11,8 @@
 
 #include <inttypes.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/progress.h"
 
 #include "tool.h"

@@ -19,11 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/fd.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "ring/deadline.h"
 

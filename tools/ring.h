@@ -16,6 +16,7 @@
 #include <sbx/ring.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/options.h"
 #include "record/record.h"
 #include "ring-bench.h"
@@ -26,7 +27,6 @@ struct clients;
 struct keeper;
 struct log;
 struct ready;
-struct sbx_error;
 struct text;
 struct tool_run;
 

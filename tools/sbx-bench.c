@@ -13,14 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <sbx/error.h>
-
 #include "../tests/bench/baseline.h"
 #include "../tests/bench/bench.h"
 #include "../tests/bench/count-alloc.h"
 #include "../tests/bench/measure.h"
 #include "../tests/bench/report.h"
-#include "base/error.h"
 #include "base/units.h"
 
 #define THRESHOLD_DEFAULT 10

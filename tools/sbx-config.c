@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/json.h"
 
 #include "tool.h"

@@ -16,9 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/json.h"
 #include "base/moment.h"
 #include "base/process.h"

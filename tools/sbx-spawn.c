@@ -15,9 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/fd.h"
 #include "base/module.h"
 #include "base/moment.h"

@@ -23,15 +23,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/module.h"
 #include "base/path.h"
 #include "base/progress.h"
-#include "base/text.h"
 #include "kernel/probe.h"
-#include "registry/registry.h"
 #include "tool.h"
 
 static int fail(struct sbx_error *err, int code, const char *value, const char *why,

@@ -14,15 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "kernel/probe.h"
-#include "plan/plan.h"
 #include "tool.h"
 
 #define GIT_FATAL 128

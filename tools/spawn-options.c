@@ -13,10 +13,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/cleanup.h"
-#include "base/error.h"
 #include "policy/limit.h"
 
 #include "tool.h"

@@ -12,9 +12,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/path.h"
 #include "base/text.h"
 

@@ -16,9 +16,6 @@
 
 #include <linux/filter.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/file.h"
 #include "base/units.h"
 #include "filter/filter.h"

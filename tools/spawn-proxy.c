@@ -27,14 +27,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/cleanup.h"
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/start.h"
-#include "base/text.h"
 #include "policy/artefact.h"
 #include "policy/compose.h"
 #include "policy/model.h"

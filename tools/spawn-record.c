@@ -18,8 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/process.h"

@@ -17,9 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
-#include "base/error.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/json.h"

@@ -19,12 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/fd.h"
-#include "base/path.h"
 #include "base/suggest.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "tool.h"
 

@@ -29,6 +29,7 @@
 #include <linux/filter.h>
 
 #include "base/arena.h"
+#include "base/error.h"
 #include "base/options.h"
 #include "output/output.h"
 #include "plan/host.h"
@@ -42,7 +43,6 @@
 
 struct handover_summary;
 struct policy;
-struct sbx_error;
 struct tool_run;
 
 struct spawn_values {

@@ -16,10 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/completion.h"
-#include "base/error.h"
 #include "base/fd.h"
 #include "base/progress.h"
 

@@ -10,6 +10,7 @@
  */
 
 #include "base/config.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "base/text.h"
