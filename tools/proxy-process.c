@@ -84,7 +84,6 @@ static int confine_resolver(void *userdata, struct sbx_error *err)
 
 	int r = confine_files(&confinement, err);
 
-	(void)userdata;
 	return r < 0 ? r : confine_calls(&confinement, err);
 }
 

@@ -95,7 +95,6 @@ static int on_reload(struct service *service, void *userdata)
 	struct sbx_error err = { .code = 0 };
 	int r = reload(alone, &err);
 
-	(void)service;
 	if (r < 0)
 		log_write(&alone->process.run->log, LOG_LEVEL_ERROR, NULL, "%s%s%s", err.what,
 			  err.why[0] != '\0' ? ": " : "", err.why);
@@ -174,8 +173,6 @@ int proxy_run_alone(void *context, int n_operands, char *operands[], struct sbx_
 	};
 	int r = check(run->values, err);
 
-	(void)n_operands;
-	(void)operands;
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	if (r >= 0)

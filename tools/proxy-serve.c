@@ -143,8 +143,6 @@ int proxy_verb_serve(void *context, int n_operands, char *operands[], struct sbx
 							  .arena = ARENA_INIT };
 	int r = proxy_refuse_unused(run->values, used, "sbx-proxy serve", err);
 
-	(void)n_operands;
-	(void)operands;
 	if (r < 0)
 		return TOOL_USAGE;
 	(void)signal(SIGPIPE, SIG_IGN);

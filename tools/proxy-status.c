@@ -222,8 +222,6 @@ int proxy_verb_status(void *context, int n_operands, char *operands[], struct sb
 	_cleanup_close_ int fd = -EBADF;
 	int r = proxy_refuse_unused(run->values, used, "sbx-proxy status", err);
 
-	(void)n_operands;
-	(void)operands;
 	if (r < 0)
 		return TOOL_USAGE;
 	if (find_socket(run->values, &path) < 0)

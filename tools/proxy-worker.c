@@ -75,8 +75,6 @@ int proxy_run_worker(void *context, int n_operands, char *operands[], struct sbx
 	_cleanup_process_ struct process process = PROCESS_INIT(run);
 	int r;
 
-	(void)n_operands;
-	(void)operands;
 	for (size_t i = 0; i < N_ELEMENTS(managers); i++)
 		(void)unsetenv(managers[i]);
 	(void)signal(SIGPIPE, SIG_IGN);

@@ -162,8 +162,6 @@ int ring_verb_bench(void *context, int n_operands, char *operands[], struct sbx_
 	struct tool_run *run = context;
 	const struct ring_bench_values *values = run->values;
 
-	(void)n_operands;
-	(void)operands;
 	if (check_filter(values->filter, err) < 0 || check_repetitions(values, err) < 0)
 		return TOOL_USAGE;
 	if (!values->list)

@@ -329,7 +329,6 @@ int ring_verb_inspect(void *context, int n_operands, char *operands[], struct sb
 	_cleanup_close_ int keeper = -EBADF;
 	int r;
 
-	(void)n_operands;
 	if (values->n_dumped > 0 && !values->dump)
 		return ring_refuse(err, "--bytes has no effect without --dump",
 				   "it says how much --dump shows", "add --dump, or leave it out");

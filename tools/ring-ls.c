@@ -146,8 +146,6 @@ int ring_verb_ls(void *context, int n_operands, char *operands[], struct sbx_err
 	struct dirent **entries = NULL;
 	int n;
 
-	(void)n_operands;
-	(void)operands;
 	if (named_add_directory(&path, environ) < 0)
 		return sbx_error_what(err, -ENOMEM, "cannot list the channels");
 	n = scandir(text_string(&path), &entries, is_socket_of_channel, alphasort);
