@@ -54,15 +54,13 @@ struct appending {
 	struct progress progress;
 };
 
-static void tell_in_json(const char *unit, uint64_t number, const struct sbx_error *why)
+static void tell_in_json(const struct appending *appending, const struct sbx_error *why)
 {
-	_cleanup_text_ struct text message = TEXT_INIT;
 	struct sbx_error told;
 
 	(void)error_fill(&told, why->code, why->why[0] ? why->why : why->what, why->fix,
-			 "%s %llu refused", unit, (unsigned long long)number);
-	error_add_json(&message, &told);
-	(void)fd_write_all(STDERR_FILENO, text_string(&message), message.len);
+			 "%s %" PRIu64 " refused", appending->unit, appending->number);
+	tool_tell(appending->run, &told);
 }
 
 static void tell_refused(struct appending *appending, const struct sbx_error *why)
@@ -71,7 +69,7 @@ static void tell_refused(struct appending *appending, const struct sbx_error *wh
 		return;
 	progress_clear(&appending->progress);
 	if (appending->run->verbosity >= 0 && appending->run->json)
-		tell_in_json(appending->unit, appending->number, why);
+		tell_in_json(appending, why);
 	else if (appending->run->verbosity >= 0)
 		log_write(&appending->run->log, LOG_LEVEL_WARNING, NULL,
 			  "%s %llu refused: %s%s%s%s%s", appending->unit,
@@ -100,12 +98,6 @@ static int tell_where(const struct appending *appending, int r, struct sbx_error
 	return r;
 }
 
-static void refuse_length(struct sbx_error *why)
-{
-	(void)sbx_error_what(why, -EMSGSIZE, "it is longer than %d bytes", RECORD_BYTES_MAX);
-	sbx_error_fix(why, "write a summary, and keep the rest elsewhere");
-}
-
 static int refuse(struct appending *appending, const struct sbx_error *why, struct sbx_error *err)
 {
 	const struct audit_values *values = appending->run->values;
@@ -126,7 +118,9 @@ static int add(struct appending *appending, const char *bytes, size_t n_bytes,
 	int r = AUDIT_REFUSED;
 
 	if (n_bytes > RECORD_BYTES_MAX)
-		refuse_length(&why);
+		(void)error_fill(&why, -EMSGSIZE, NULL,
+				 "write a summary, and keep the rest elsewhere",
+				 "it is longer than %d bytes", RECORD_BYTES_MAX);
 	else
 		r = audit_log_add(appending->log, bytes, n_bytes, &appending->writer, NULL, &why);
 	if (r == AUDIT_REFUSED)

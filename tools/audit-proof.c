@@ -133,14 +133,6 @@ static int decode_hash(const struct json_item *item, struct audit_hash *ret)
 						     sizeof(ret->bytes));
 }
 
-static int read_hash(struct reader *reader, struct audit_hash *ret)
-{
-	struct json_item item;
-	int r = next(reader, JSON_STRING, &item);
-
-	return r < 0 ? r : decode_hash(&item, ret);
-}
-
 static int read_text(struct reader *reader, struct text *ret)
 {
 	struct json_item item;
@@ -191,7 +183,10 @@ static int read_size(struct reader *reader)
 }
 static int read_previous(struct reader *reader)
 {
-	return read_hash(reader, &reader->proof.previous);
+	struct json_item item;
+	int r = next(reader, JSON_STRING, &item);
+
+	return r < 0 ? r : decode_hash(&item, &reader->proof.previous);
 }
 static int read_record(struct reader *reader)
 {
@@ -268,11 +263,6 @@ static int follow_trail(const struct reader *reader, struct hasher *hasher,
 				    reader->checkpoint.len, err);
 }
 
-static int fail_root(int code, struct sbx_error *err)
-{
-	return sbx_error_what(err, code, "the record does not lead to the signed root");
-}
-
 static int check(const struct reader *reader, struct hasher *hasher,
 		 const struct note_verifier *verifier, struct sbx_error *err)
 {
@@ -291,26 +281,10 @@ static int check(const struct reader *reader, struct hasher *hasher,
 	}
 	r = chain_next(hasher, proof->seq, &proof->previous, text_string(&reader->record),
 		       (uint32_t)reader->record.len, &leaf);
-	if (r < 0)
-		return fail_root(r, err);
-	r = merkle_verify_inclusion(hasher, proof->seq, proof->size, &leaf, proof->path,
-				    proof->n_path, &trail.last.root);
-	return r < 0 ? fail_root(r, err) : 0;
-}
-
-static int read_input(const char *path, char **ret, size_t *ret_n, struct sbx_error *err)
-{
-	if (strcmp(path, "-") == 0)
-		path = "/dev/stdin";
-	return file_read(AT_FDCWD, path, PROOF_BYTES_MAX, ret, ret_n, err);
-}
-
-static int no_key(struct sbx_error *err)
-{
-	(void)sbx_error_what(err, -EINVAL, "no key is given");
-	sbx_error_why(err, "a proof can only be checked with the first public key of the log");
-	sbx_error_fix(err, "pass the output of 'sbx-audit setup' with --key");
-	return TOOL_USAGE;
+	if (r >= 0)
+		r = merkle_verify_inclusion(hasher, proof->seq, proof->size, &leaf, proof->path,
+					    proof->n_path, &trail.last.root);
+	return r < 0 ? sbx_error_what(err, r, "the record does not lead to the signed root") : 0;
 }
 
 int audit_verb_verify_proof(void *context, int n_operands, char *operands[], struct sbx_error *err)
@@ -321,17 +295,25 @@ int audit_verb_verify_proof(void *context, int n_operands, char *operands[], str
 	_cleanup_hasher_ struct hasher *hasher = NULL;
 	_cleanup_free_ char *bytes = NULL;
 	struct note_verifier verifier;
+	const char *path;
 	size_t n_bytes = 0;
-	int r = values->key ? hasher_new(&hasher) : 0;
+	int r;
 
-	if (!values->key)
-		return no_key(err);
+	if (!values->key) {
+		(void)error_fill(err, -EINVAL,
+				 "a proof can only be checked with the first public key of the log",
+				 "pass the output of 'sbx-audit setup' with --key",
+				 "no key is given");
+		return TOOL_USAGE;
+	}
+	r = hasher_new(&hasher);
 	if (r == 0 &&
 	    note_verifier_parse(hasher, values->key, strlen(values->key), &verifier, err) < 0)
 		return TOOL_USAGE;
 	if (r < 0)
 		return r;
-	r = read_input(n_operands > 0 ? operands[0] : "-", &bytes, &n_bytes, err);
+	path = n_operands == 0 || strcmp(operands[0], "-") == 0 ? "/dev/stdin" : operands[0];
+	r = file_read(AT_FDCWD, path, PROOF_BYTES_MAX, &bytes, &n_bytes, err);
 	if (r < 0)
 		return r == -ENOMEM ? r : TOOL_UNREADABLE;
 	r = read_proof(&reader, bytes, n_bytes);
@@ -453,12 +435,6 @@ static void notes_free(struct notes *notes)
 }
 #define _cleanup_notes_ _cleanup_(notes_free)
 
-/* Only the last checkpoint of an epoch has "next". The note is not verified here. */
-static bool ends_epoch(const char *note, size_t n_bytes)
-{
-	return memmem(note, n_bytes, "\nnext ", 6) != NULL;
-}
-
 static int keep_epoch(struct notes *notes, const char *note)
 {
 	size_t n = notes->n_epochs + 1;
@@ -482,7 +458,8 @@ static int pick_note(void *userdata, uint64_t size, const char *note, size_t n_b
 	const char *copy;
 	int r = 0;
 
-	if (notes->last || (!is_wanted && !ends_epoch(note, n_bytes)))
+	/* Only the last checkpoint of an epoch has "next". The note is not verified here. */
+	if (notes->last || (!is_wanted && !memmem(note, n_bytes, "\nnext ", 6)))
 		return 0;
 	copy = arena_copy(&notes->arena, note, n_bytes);
 	if (!copy)
@@ -562,21 +539,6 @@ static struct merkle_leaves tree_of(struct leaves *leaves, struct hasher *hasher
 	return (struct merkle_leaves){ &leaves->begin.frontier, read_hashed, leaves };
 }
 
-/* The chain hash of the previous record. */
-static int read_leaf_before(struct leaves *leaves, uint64_t seq, struct audit_hash *ret)
-{
-	if (seq == leaves->begin.first) {
-		*ret = leaves->begin.previous;
-		return 0;
-	}
-	return read_leaf(leaves, seq - 1, ret);
-}
-
-static int fail_to_prove(uint64_t seq, int code, struct sbx_error *err)
-{
-	return sbx_error_what(err, code, "cannot prove record %llu", (unsigned long long)seq);
-}
-
 static int prove(struct tool_run *run, uint64_t seq, struct sbx_error *err)
 {
 	_cleanup_rows_ struct rows rows = ROWS_INIT;
@@ -594,22 +556,21 @@ static int prove(struct tool_run *run, uint64_t seq, struct sbx_error *err)
 	if (seq < leaves.begin.first)
 		return fail_deleted(&leaves, err);
 	r = find_note(&rows, seq + 1, &notes, err);
-	if (r < 0)
-		return r;
-	r = hasher_new(&hasher);
-	if (r < 0)
-		return r;
-	r = rows_each(&rows, seq, copy_record, &wanted, err);
+	if (r >= 0)
+		r = hasher_new(&hasher);
+	if (r == 0)
+		r = rows_each(&rows, seq, copy_record, &wanted, err);
 	body = wanted.body;
 	if (r < 0)
 		return r;
 	tree = tree_of(&leaves, hasher);
-	r = read_leaf_before(&leaves, seq, &proof.previous);
+	/* The chain hash of the previous record. */
+	proof.previous = leaves.begin.previous;
+	r = seq == leaves.begin.first ? 0 : read_leaf(&leaves, seq - 1, &proof.previous);
+	if (r == 0)
+		r = merkle_prove_inclusion_behind(hasher, seq, notes.size, &tree, proof.path);
 	if (r < 0)
-		return fail_to_prove(seq, r, err);
-	r = merkle_prove_inclusion_behind(hasher, seq, notes.size, &tree, proof.path);
-	if (r < 0)
-		return fail_to_prove(seq, r, err);
+		return sbx_error_what(err, r, "cannot prove record %" PRIu64, seq);
 	proof.n_path = (size_t)r;
 	proof.size = notes.size;
 	proof.record = text_string(&body);
@@ -645,15 +606,12 @@ int audit_verb_consistency(void *context, int n_operands, char *operands[], stru
 	struct merkle_leaves tree;
 	int r = audit_read_number(operands[0], &old_size, err);
 
-	if (r < 0)
-		return places_status_of(r);
-	r = audit_read_number(operands[1], &new_size, err);
-	if (r < 0)
-		return places_status_of(r);
-	r = open_all(run, &rows, &leaves, err);
-	if (r < 0)
-		return places_status_of(r);
-	r = hasher_new(&hasher);
+	if (r >= 0)
+		r = audit_read_number(operands[1], &new_size, err);
+	if (r >= 0)
+		r = open_all(run, &rows, &leaves, err);
+	if (r >= 0)
+		r = hasher_new(&hasher);
 	if (r < 0)
 		return places_status_of(r);
 	end = leaves.begin.first + leaves.n;

@@ -77,9 +77,8 @@ int audit_verb_query(void *context, int n_operands, char *operands[], struct sbx
 	_cleanup_querying_ struct querying querying = { .next = 0 };
 	int r = begin(&querying, run, &rows, err);
 
-	if (r < 0)
-		return places_status_of(r);
-	r = show(&querying, &rows, values->n_last ? values->n_last : ALL, err);
+	if (r >= 0)
+		r = show(&querying, &rows, values->n_last ? values->n_last : ALL, err);
 	if (r < 0)
 		return places_status_of(r);
 	return filter_status(querying.filter, querying.n_found > 0 ? TOOL_YES : TOOL_NO);
@@ -96,9 +95,8 @@ static int follow(struct querying *querying, struct sbx_error *err)
 			return r;
 		(void)poll(NULL, 0, FOLLOW_MSEC);
 		r = rows_open_to_show(querying->run, &querying->has_said, &rows, err);
-		if (r < 0)
-			return r;
-		r = rows_each(&rows, querying->next, look, querying, err);
+		if (r >= 0)
+			r = rows_each(&rows, querying->next, look, querying, err);
 		if (r < 0)
 			return r;
 	}
@@ -123,15 +121,12 @@ int audit_verb_tail(void *context, int n_operands, char *operands[], struct sbx_
 	uint64_t n_last = TAIL_DEFAULT;
 	int r = read_last(values->last, &n_last, err);
 
-	if (r < 0)
-		return places_status_of(r);
-	r = begin(&querying, run, &rows, err);
-	if (r < 0)
-		return places_status_of(r);
-	r = show(&querying, &rows, n_last, err);
-	if (r < 0)
-		return places_status_of(r);
+	if (r >= 0)
+		r = begin(&querying, run, &rows, err);
+	if (r >= 0)
+		r = show(&querying, &rows, n_last, err);
 	querying.n_skip = 0;
-	r = values->follow ? follow(&querying, err) : 0;
+	if (r >= 0 && values->follow)
+		r = follow(&querying, err);
 	return r < 0 ? places_status_of(r) : filter_status(querying.filter, TOOL_YES);
 }

@@ -62,17 +62,18 @@ int audit_verb_rotate(void *context, int n_operands, char *operands[], struct sb
 {
 	struct tool_run *run = context;
 	_cleanup_audit_log_ struct audit_log *log = NULL;
-	int r = places_open(run, &log, err), is_new;
+	bool is_new = false;
+	int r = places_open(run, &log, err);
 
+	if (r >= 0) {
+		r = rotate_log(run, log, err);
+		is_new = r > 0;
+	}
+	if (r >= 0)
+		r = audit_log_checkpoint(log, err);
 	if (r < 0)
 		return places_status_of(r);
-	is_new = rotate_log(run, log, err);
-	if (is_new < 0)
-		return places_status_of(is_new);
-	r = audit_log_checkpoint(log, err);
-	if (r < 0)
-		return places_status_of(r);
-	say_rotated(run, is_new > 0, audit_log_size(log));
+	say_rotated(run, is_new, audit_log_size(log));
 	return TOOL_YES;
 }
 
@@ -215,10 +216,9 @@ int audit_verb_retain(void *context, int n_operands, char *operands[], struct sb
 	struct retain_report report = { .n_archived = 0 };
 	int r = read_options(&retaining, &options, err);
 
-	if (r < 0)
-		return places_status_of(r);
-	r = values->dry_run ? preview(run, &options, &report, err)
-			    : retain(&retaining, &options, &report, err);
+	if (r >= 0)
+		r = values->dry_run ? preview(run, &options, &report, err)
+				    : retain(&retaining, &options, &report, err);
 	if (r < 0)
 		return places_status_of(r);
 	say_report(run, &report, options.policy.max_bytes);

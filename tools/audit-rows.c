@@ -247,37 +247,29 @@ static int check_events(const struct option_list *events, struct sbx_error *err)
 	return 0;
 }
 
-static void take_columns(struct row_filter *filter, const struct audit_values *values)
-{
-	const char **decision = &filter->columns[ENTRY_DECISION];
-
-	memcpy(filter->columns, values->columns, sizeof(filter->columns));
-	if (*decision)
-		*decision = entry_decision_column(*decision);
-}
-
 int filter_new(struct tool_run *run, struct row_filter **ret, struct sbx_error *err)
 {
 	const struct audit_values *values = run->values;
 	_cleanup_filter_ struct row_filter *filter = calloc(1, sizeof(*filter));
+	const char **decision;
 	int r;
 
 	if (!filter)
 		return sbx_error_what(err, -ENOMEM, "cannot read the log");
+	decision = &filter->columns[ENTRY_DECISION];
 	filter->run = run;
 	filter->until_usec = UINT64_MAX;
-	take_columns(filter, values);
+	memcpy(filter->columns, values->columns, sizeof(filter->columns));
+	if (*decision)
+		*decision = entry_decision_column(*decision);
 	r = check_events(&values->events, err);
-	if (r < 0)
-		return r;
-	r = values->since ? read_moment("--since", values->since, &filter->since_usec, err) : 0;
-	if (r < 0)
-		return r;
-	r = values->until ? read_moment("--until", values->until, &filter->until_usec, err) : 0;
-	if (r < 0)
-		return r;
-	*ret = take_ptr(filter);
-	return 0;
+	if (r == 0 && values->since)
+		r = read_moment("--since", values->since, &filter->since_usec, err);
+	if (r == 0 && values->until)
+		r = read_moment("--until", values->until, &filter->until_usec, err);
+	if (r == 0)
+		*ret = take_ptr(filter);
+	return r;
 }
 
 bool rows_text_is(const struct entry_text *text, const char *wanted)

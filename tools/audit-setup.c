@@ -73,15 +73,6 @@ int audit_make_log(const struct audit_values *values, struct sbx_error *err)
 	return audit_log_create(&options, err);
 }
 
-static void warn_of_no_reserve(struct tool_run *run, const struct audit_log *log)
-{
-	if (!audit_log_has_reserve(log))
-		log_write(
-			&run->log, LOG_LEVEL_WARNING, NULL,
-			"there is too little room for the log's reserve, so it could not say that "
-			"the disk is full; make room: 4MiB or more");
-}
-
 int audit_verb_setup(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
@@ -94,15 +85,17 @@ int audit_verb_setup(void *context, int n_operands, char *operands[], struct sbx
 	if (r < 0)
 		return r;
 	r = places_directory(run->values, &directory, err);
+	if (r == 0)
+		r = places_open(run, &log, err);
+	if (r == 0)
+		r = audit_log_tell_head(log, err);
 	if (r < 0)
 		return r;
-	r = places_open(run, &log, err);
-	if (r < 0)
-		return r;
-	r = audit_log_tell_head(log, err);
-	if (r < 0)
-		return r;
-	warn_of_no_reserve(run, log);
+	if (!audit_log_has_reserve(log))
+		log_write(
+			&run->log, LOG_LEVEL_WARNING, NULL,
+			"there is too little room for the log's reserve, so it could not say that "
+			"the disk is full; make room: 4MiB or more");
 	return say_key(run, text_string(&directory), log);
 }
 

@@ -432,22 +432,18 @@ static int look(void *userdata, const struct store_row *row, struct sbx_error *e
 {
 	struct wanted *wanted = userdata;
 	struct text *out = &wanted->run->out;
-	int r;
 
 	if (row->seq != wanted->seq)
 		return 1;
-	if (row->problem)
-		return rows_refuse(row, err);
-	r = entry_read_stored(wanted->entry, row->body, row->n_body, NULL);
-	if (r < 0)
+	if (row->problem || entry_read_stored(wanted->entry, row->body, row->n_body, NULL) < 0)
 		return rows_refuse(row, err);
 	wanted->is_found = true;
-	if (wanted->run->json)
+	if (wanted->run->json) {
 		text_add_bytes(out, row->body, row->n_body);
-	else
-		show_text(out, row);
-	if (wanted->run->json)
 		text_add_char(out, '\n');
+	} else {
+		show_text(out, row);
+	}
 	return 1;
 }
 
@@ -484,13 +480,11 @@ int audit_verb_show(void *context, int n_operands, char *operands[], struct sbx_
 	int r = entry ? audit_read_number(operands[0], &wanted.seq, err)
 		      : sbx_error_what(err, -ENOMEM, "cannot read the log");
 
-	if (r < 0)
-		return places_status_of(r);
-	r = rows_open_to_show(run, NULL, &rows, err);
-	if (r < 0)
-		return places_status_of(r);
-	r = rows_each(&rows, wanted.seq, look, &wanted, err);
-	if (r < 0)
-		return places_status_of(r);
-	return wanted.is_found ? TOOL_YES : places_status_of(fail_missing(&rows, wanted.seq, err));
+	if (r >= 0)
+		r = rows_open_to_show(run, NULL, &rows, err);
+	if (r >= 0)
+		r = rows_each(&rows, wanted.seq, look, &wanted, err);
+	if (r >= 0 && !wanted.is_found)
+		r = fail_missing(&rows, wanted.seq, err);
+	return r < 0 ? places_status_of(r) : TOOL_YES;
 }

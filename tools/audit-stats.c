@@ -135,13 +135,6 @@ static int count(void *userdata, const struct store_row *row, struct sbx_error *
 	return 0;
 }
 
-static void measure(struct counting *counting, const struct rows *rows)
-{
-	counting->n_segments = rows->list.n;
-	for (size_t i = 0; i < rows->list.n; i++)
-		counting->n_bytes += rows->list.files[i].n_bytes;
-}
-
 /* 'sbx-audit verify' stores its result beside the log. */
 static void find_verification(struct counting *counting, const struct audit_values *values)
 {
@@ -316,9 +309,8 @@ int audit_verb_stats(void *context, int n_operands, char *operands[], struct sbx
 	_cleanup_counting_ struct counting counting = { .progress = PROGRESS_INIT };
 	int r = filter_new(run, &counting.filter, err);
 
-	if (r < 0)
-		return places_status_of(r);
-	r = rows_open_to_show(run, NULL, &rows, err);
+	if (r >= 0)
+		r = rows_open_to_show(run, NULL, &rows, err);
 	if (r < 0)
 		return places_status_of(r);
 	tool_begin_progress(run, &counting.progress, "counting");
@@ -326,7 +318,9 @@ int audit_verb_stats(void *context, int n_operands, char *operands[], struct sbx
 	progress_clear(&counting.progress);
 	if (r < 0)
 		return places_status_of(r);
-	measure(&counting, &rows);
+	counting.n_segments = rows.list.n;
+	for (size_t i = 0; i < rows.list.n; i++)
+		counting.n_bytes += rows.list.files[i].n_bytes;
 	find_verification(&counting, run->values);
 	if (run->json)
 		add_json(&run->out, &counting);

@@ -205,11 +205,6 @@ static const enum tool_status statuses[] = {
 	[VERIFY_UNREADABLE] = TOOL_UNREADABLE,
 };
 
-static int verdict_status(enum verify_verdict verdict)
-{
-	return (int)statuses[verdict];
-}
-
 static const char *verdict_text(enum verify_verdict verdict)
 {
 	return verdict == VERIFY_INTACT ? "OK" : verify_verdict_name(verdict);
@@ -270,7 +265,7 @@ static int verify_seed(struct tool_run *run, const char *path, struct sbx_error 
 		say_seed_text(run, &report);
 	if (report.verdict != VERIFY_INTACT && err)
 		*err = report.finding;
-	return verdict_status(report.verdict);
+	return (int)statuses[report.verdict];
 }
 
 /* ---- the verb ---- */
@@ -331,14 +326,6 @@ static void say_text(struct tool_run *run, const struct verify_report *report)
 		text_addf(out, "%" PRIu64 " heads seen elsewhere match the log\n", report->n_heads);
 }
 
-static void say(struct tool_run *run, const struct verify_report *report)
-{
-	if (run->json)
-		say_json(run, report);
-	else if (run->verbosity >= 0)
-		say_text(run, report);
-}
-
 static void show_progress(void *userdata, uint64_t done, uint64_t total)
 {
 	progress_show(userdata, done, total);
@@ -387,14 +374,17 @@ static int verify(struct tool_run *run, struct verify_options *options, struct s
 	progress_clear(&progress);
 	if (r < 0)
 		return r == -EINVAL ? TOOL_USAGE : r;
-	say(run, &report);
+	if (run->json)
+		say_json(run, &report);
+	else if (run->verbosity >= 0)
+		say_text(run, &report);
 	if (report.verdict != VERIFY_INTACT && err)
 		*err = report.finding;
 	/* After a finding the state is not stored, so that it is found again until it is resolved.
 	 */
 	if (report.verdict == VERIFY_INTACT)
 		r = known_write_state(run, &state, err);
-	return r < 0 ? r : verdict_status(report.verdict);
+	return r < 0 ? r : (int)statuses[report.verdict];
 }
 
 /* Reads the inputs from elsewhere, which must be valid before the log is read. */

@@ -106,21 +106,6 @@ static int say_check(struct spawn_run *run, struct sbx_error *err)
 	return TOOL_YES;
 }
 
-static int check_with_command(struct sbx_error *err)
-{
-	return error_fill(err, -EINVAL, "it shows what this host can enforce, and ends",
-			  "leave out the command; '--dry-run' checks one without running it",
-			  "option '--check' runs no command");
-}
-
-static int no_command(struct sbx_error *err)
-{
-	return error_fill(err, -EINVAL, "sbx-spawn runs one command",
-			  "write 'sbx-spawn -- COMMAND', or 'sbx-spawn --check' to see what this "
-			  "host can enforce",
-			  "no command given");
-}
-
 /* One line: what is enforced less than requested, and what to type. */
 static void add_notice(struct text *out, const struct plan_notice *notice, bool is_verbose)
 {
@@ -305,27 +290,22 @@ static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 	return run->result.status;
 }
 
-static int print_plan(struct spawn_run *run, struct sbx_error *err)
-{
-	if (!run->values->print_plan)
-		return TOOL_YES;
-	if (run->tool->json) {
-		plan_add_json(&run->tool->out, run->plan);
-		return tool_flush(run->tool, err);
-	}
-	plan_add_summary(&run->tool->out, run->plan);
-	if (run->tool->verbosity > 0) {
-		text_add_char(&run->tool->out, '\n');
-		plan_add_text(&run->tool->out, run->plan);
-	}
-	return tool_flush(run->tool, err);
-}
-
 /* The exit status is that of the run, if it is certain. */
 static int show_plan(struct spawn_run *run, struct sbx_error *err)
 {
-	int r = print_plan(run, err);
+	struct tool_run *tool = run->tool;
+	int r;
 
+	if (run->values->print_plan && tool->json) {
+		plan_add_json(&tool->out, run->plan);
+	} else if (run->values->print_plan) {
+		plan_add_summary(&tool->out, run->plan);
+		if (tool->verbosity > 0) {
+			text_add_char(&tool->out, '\n');
+			plan_add_text(&tool->out, run->plan);
+		}
+	}
+	r = tool_flush(tool, err);
 	return r < 0 ? r : spawn_foresee(run->plan, err);
 }
 
@@ -374,10 +354,17 @@ static int run_command(struct spawn_run *run, struct sbx_error *err)
 static int check_line(const struct spawn_run *run, int n_operands, struct sbx_error *err)
 {
 	if (run->values->check)
-		return check_with_command(err);
-	return n_operands == 0
-		       ? no_command(err)
-		       : spawn_check_options(run->values, run->tool->tool->command.options, err);
+		return error_fill(
+			err, -EINVAL, "it shows what this host can enforce, and ends",
+			"leave out the command; '--dry-run' checks one without running it",
+			"option '--check' runs no command");
+	if (n_operands == 0)
+		return error_fill(
+			err, -EINVAL, "sbx-spawn runs one command",
+			"write 'sbx-spawn -- COMMAND', or 'sbx-spawn --check' to see what this "
+			"host can enforce",
+			"no command given");
+	return spawn_check_options(run->values, run->tool->tool->command.options, err);
 }
 
 static void run_deinit(struct spawn_run *run)

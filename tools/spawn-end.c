@@ -206,8 +206,7 @@ static void explain_loss(const struct spawn_result *result, struct sbx_error *er
 		      "check what is there now; change it while no sandbox uses it, or use --out");
 }
 
-/* Prints the last line. As an error with only a "what", so that --json contains it. */
-static void say_line(const struct spawn_run *run, enum sbx_level level, const struct text *line)
+void spawn_say_line(const struct spawn_run *run, enum sbx_level level, const struct text *line)
 {
 	struct sbx_error err = { .code = 0 };
 
@@ -227,7 +226,7 @@ static void say_reached(const struct spawn_run *run, enum sbx_level level, enum 
 		text_add(&line, "; raise it there");
 	else
 		text_addf(&line, "; raise it with %s", limit_option(limit));
-	say_line(run, level, &line);
+	spawn_say_line(run, level, &line);
 }
 
 /* Limits that the caller has set (ulimit) apply inside, too, if they are lower. */
@@ -243,40 +242,27 @@ static const struct {
 	{ SIGXFSZ, RLIMIT_FSIZE, LIMIT_FILE_SIZE, "file size", "ulimit -f", 1, units_add_size },
 };
 
-static bool is_below_planned(const struct plan *plan, enum limit limit, rlim_t value)
-{
-	return limit == N_LIMITS || !plan->limits[limit].is_set ||
-	       value < plan->limits[limit].value;
-}
-
 static bool say_inherited(const struct spawn_run *run)
 {
 	_cleanup_text_ struct text line = TEXT_INIT;
 	struct rlimit ours;
 
 	for (size_t i = 0; i < N_ELEMENTS(inherited); i++) {
+		enum limit limit = inherited[i].limit;
+		bool is_planned = limit < N_LIMITS && run->plan->limits[limit].is_set;
+
 		if (inherited[i].signal != run->result.signal ||
 		    getrlimit(inherited[i].resource, &ours) < 0 || ours.rlim_cur == RLIM_INFINITY ||
-		    !is_below_planned(run->plan, inherited[i].limit, ours.rlim_cur))
+		    (is_planned && ours.rlim_cur >= run->plan->limits[limit].value))
 			continue;
 		text_addf(&line, "%s limit of ", inherited[i].what);
 		inherited[i].add(&line, ours.rlim_cur * inherited[i].unit);
 		text_addf(&line, " reached (that of the caller); raise it with %s",
 			  inherited[i].option);
-		say_line(run, SBX_LEVEL_ERROR, &line);
+		spawn_say_line(run, SBX_LEVEL_ERROR, &line);
 		return true;
 	}
 	return false;
-}
-
-/* OOM kill by the host or a cgroup above the sandbox. */
-static void say_killed_for_others(const struct spawn_run *run)
-{
-	_cleanup_text_ struct text line = TEXT_INIT;
-
-	text_add(&line, "killed by the kernel, which had no memory left; the sandbox's own limit "
-			"was not reached");
-	say_line(run, SBX_LEVEL_ERROR, &line);
 }
 
 static bool has_ended(const struct spawn_result *result, enum limit limit)
@@ -295,6 +281,7 @@ static bool has_ended(const struct spawn_result *result, enum limit limit)
 void spawn_explain_end(const struct spawn_run *run, struct sbx_error *err)
 {
 	const struct spawn_result *result = &run->result;
+	_cleanup_text_ struct text line = TEXT_INIT;
 	enum limit ended_by = N_LIMITS;
 
 	if (result->lost)
@@ -309,8 +296,12 @@ void spawn_explain_end(const struct spawn_run *run, struct sbx_error *err)
 	}
 	if (say_inherited(run))
 		return;
-	if (ended_by < N_LIMITS)
+	if (ended_by < N_LIMITS) {
 		say_reached(run, SBX_LEVEL_ERROR, ended_by);
-	else if (result->reason == SPAWN_REASON_MEMORY)
-		say_killed_for_others(run);
+	} else if (result->reason == SPAWN_REASON_MEMORY) {
+		/* OOM kill by the host or a cgroup above the sandbox. */
+		text_add(&line, "killed by the kernel, which had no memory left; the sandbox's own "
+				"limit was not reached");
+		spawn_say_line(run, SBX_LEVEL_ERROR, &line);
+	}
 }

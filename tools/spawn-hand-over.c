@@ -22,18 +22,14 @@
 
 #define ARGUMENTS_BYTES_MAX (64 << 20)
 
-/* Input that can be read only once must not be read here. */
-static bool has_policy_of_one_reading(const struct spawn_values *values)
+bool spawn_begins_with_modules(const struct spawn_values *values)
 {
 	struct stat status;
 
-	return values->policy_fd >= 0 ||
-	       (values->policy && stat(values->policy, &status) == 0 && !S_ISREG(status.st_mode));
-}
-
-bool spawn_begins_with_modules(const struct spawn_values *values)
-{
-	return !module_is_possible() && (values->out || has_policy_of_one_reading(values));
+	/* Input that can be read only once must not be read here. */
+	return !module_is_possible() &&
+	       (values->out || values->policy_fd >= 0 ||
+		(values->policy && stat(values->policy, &status) == 0 && !S_ISREG(status.st_mode)));
 }
 
 bool spawn_needs_modules(const struct spawn_run *run, int prepared)

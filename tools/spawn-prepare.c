@@ -176,34 +176,19 @@ static int take_grace(struct spawn_run *run, struct sbx_error *err)
 	return 0;
 }
 
-/* Before the plan, which protects it: the command could create a missing directory. */
-static int open_registry(struct spawn_run *run, struct sbx_error *err)
-{
-	if (run->values->dry_run || run->values->print_plan)
-		return 0;
-	run->registry = registry_open(environ, err);
-	return run->registry < 0 ? run->registry : 0;
-}
-
-/* Before the plan: the first start of a user creates the spool, and a plan that shows the home can
- * only hide what exists. */
-static int open_spool(struct spawn_run *run, struct sbx_error *err)
-{
-	const struct spawn_values *values = run->values;
-
-	if (values->dry_run || values->print_plan || values->audit_fd >= 0)
-		return 0;
-	return spawn_open_spool(run, err);
-}
-
 int spawn_prepare(struct spawn_run *run, struct sbx_error *err)
 {
+	bool is_run = !run->values->dry_run && !run->values->print_plan;
 	int r = load_policy(run, err);
 
-	if (r == 0)
-		r = open_spool(run, err);
-	if (r == 0)
-		r = open_registry(run, err);
+	/* Before the plan, which hides and protects only what exists: the first start of a user
+	 * creates the spool, and the command could create a missing registry. */
+	if (r == 0 && is_run && run->values->audit_fd < 0)
+		r = spawn_open_spool(run, err);
+	if (r == 0 && is_run) {
+		run->registry = registry_open(environ, err);
+		r = run->registry < 0 ? run->registry : 0;
+	}
 	if (r == 0)
 		r = prepare_output(run, err);
 	if (r == 0)

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -31,6 +32,7 @@
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/moment.h"
 #include "base/start.h"
 #include "policy/artefact.h"
 #include "policy/compose.h"
@@ -77,20 +79,13 @@ static int make_artefact(struct spawn_run *run, struct sbx_error *err)
 
 /* ---- waiting ---- */
 
-static int64_t now_msec(void)
-{
-	struct timespec now = { .tv_sec = 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Until @fd can be read: 0 or -ETIME. */
 static int wait_for(int fd, int msec)
 {
-	int64_t end = now_msec() + msec;
+	int64_t end = (int64_t)moment_now(CLOCK_MONOTONIC) / 1000 + msec;
 
-	for (int64_t left = msec; left > 0; left = end - now_msec()) {
+	for (int64_t left = msec; left > 0;
+	     left = end - (int64_t)moment_now(CLOCK_MONOTONIC) / 1000) {
 		struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
 
 		if (poll(&poll_fd, 1, (int)left) > 0)
@@ -314,14 +309,6 @@ static int describe_listener(int fd, struct handover_listener *ret)
 	return 0;
 }
 
-/* What the denials name as the policy. */
-static const char *name_of_policy(const struct spawn_run *run)
-{
-	if (run->values->policy)
-		return run->values->policy;
-	return run->policy ? "--policy-fd" : "no policy";
-}
-
 int spawn_hand_listeners(void *userdata, const int *fds, size_t n_fds, struct sbx_error *err)
 {
 	struct spawn_run *run = userdata;
@@ -329,7 +316,10 @@ int spawn_hand_listeners(void *userdata, const int *fds, size_t n_fds, struct sb
 		.sandbox = run->request.id,
 		.project = run->request.project,
 		.digest = run->proxy.digest,
-		.policy = name_of_policy(run),
+		/* What the denials name as the policy. */
+		.policy = run->values->policy ? run->values->policy
+			  : run->policy	      ? "--policy-fd"
+					      : "no policy",
 		.limits = get_limits(run),
 		.artefact = run->proxy.artefact,
 	};
@@ -403,17 +393,6 @@ void spawn_close_proxy(struct spawn_run *run)
 
 /* ---- at the end ---- */
 
-static void say(const struct spawn_run *run, const struct text *line)
-{
-	struct sbx_error err = { .code = 0 };
-
-	if (text_status(line) < 0)
-		return;
-	(void)sbx_error_what(&err, 0, "%s", text_string(line));
-	err.level = SBX_LEVEL_WARN;
-	tool_tell(run->tool, &err);
-}
-
 static void add_host(struct text *out, const struct handover_denial *denial)
 {
 	bool is_ipv6 = strchr(denial->host, ':') != NULL;
@@ -443,14 +422,6 @@ static void say_denial(const struct spawn_run *run, const struct handover_denial
 	tool_tell_lines(run->tool, &err, denial->fix ? denial->fix : "");
 }
 
-static void say_rest(const struct spawn_run *run, uint64_t n)
-{
-	_cleanup_text_ struct text line = TEXT_INIT;
-
-	text_addf(&line, "denied %llu more; --report lists them", (unsigned long long)n);
-	say(run, &line);
-}
-
 /* Also with -q: the network ended before the command. */
 static void say_lost(const struct spawn_run *run)
 {
@@ -466,6 +437,7 @@ static void say_lost(const struct spawn_run *run)
 void spawn_say_denials(const struct spawn_run *run)
 {
 	const struct handover_summary *summary = run->proxy.summary;
+	_cleanup_text_ struct text rest = TEXT_INIT;
 	size_t n;
 
 	if (run->proxy.is_lost)
@@ -475,8 +447,11 @@ void spawn_say_denials(const struct spawn_run *run)
 	n = summary->n_denials < SAID_MAX ? summary->n_denials : SAID_MAX;
 	for (size_t i = 0; i < n; i++)
 		say_denial(run, &summary->denials[i]);
-	if (summary->n_denials + summary->n_denials_left_out > n)
-		say_rest(run, summary->n_denials - n + summary->n_denials_left_out);
+	if (summary->n_denials + summary->n_denials_left_out <= n)
+		return;
+	text_addf(&rest, "denied %" PRIu64 " more; --report lists them",
+		  (uint64_t)(summary->n_denials - n) + summary->n_denials_left_out);
+	spawn_say_line(run, SBX_LEVEL_WARN, &rest);
 }
 
 const char *spawn_proxy_place(const struct spawn_run *run)

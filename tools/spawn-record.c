@@ -20,6 +20,7 @@
 
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/moment.h"
 #include "base/process.h"
 #include "policy/model.h"
 #include "policy/request.h"
@@ -268,19 +269,8 @@ static const char *digest_of_policy(struct spawn_run *run)
 	return arena_copy(&run->arena, text_string(&hex), hex.len);
 }
 
-/* The current destination: if the service ends, records go to the spool. */
-static const char *place_of_records(const struct recorder *recorder)
-{
-	if (recorder->is_with_service)
-		return "service";
-	return recorder->state_directory ? "spool" : "fd";
-}
-
 static void describe(struct spawn_run *run)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
 	run->entry = (struct sandbox_entry){
 		.id = run->request.id,
 		.state = SANDBOX_CREATING,
@@ -291,7 +281,10 @@ static void describe(struct spawn_run *run)
 		.policy = run->values->policy,
 		.policy_digest = digest_of_policy(run),
 		.policy_rules = run->policy ? run->policy->n_rules : 0,
-		.audit = place_of_records(&run->recorder),
+		/* The current destination: if the service ends, records go to the spool. */
+		.audit = run->recorder.is_with_service	 ? "service"
+			 : run->recorder.state_directory ? "spool"
+							 : "fd",
 		.template = run->plan->template,
 		.tier = tier_name(run->plan->tier),
 		.network = { .mode = run->plan->net_mode,
@@ -302,7 +295,7 @@ static void describe(struct spawn_run *run)
 		.out_work = run->changes.work,
 		.out_layer = run->changes.kind == CHANGES_TAR ? run->changes.directory : NULL,
 		.uid = run->plan->uid,
-		.created_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000,
+		.created_usec = moment_now(CLOCK_REALTIME),
 		.may_exec = run->plan->may_exec,
 	};
 }

@@ -96,21 +96,17 @@ static int read_secrets(struct spawn_run *run, struct sbx_error *err)
 	return 0;
 }
 
-static int number_error(const char *option, const char *word, uint64_t most, struct sbx_error *err)
-{
-	int r = spawn_bad_value(option, word, "", "write digits only", err);
-
-	sbx_error_why(err, "it must be a number from 0 to %" PRIu64, most);
-	return r;
-}
-
 static int read_number(const char *option, const char *word, uint64_t most, uint64_t *ret,
 		       struct sbx_error *err)
 {
 	uint64_t number = 0;
+	int r;
 
-	if (units_parse_count(word, &number, NULL) < 0 || number > most)
-		return number_error(option, word, most, err);
+	if (units_parse_count(word, &number, NULL) < 0 || number > most) {
+		r = spawn_bad_value(option, word, "", "write digits only", err);
+		sbx_error_why(err, "it must be a number from 0 to %" PRIu64, most);
+		return r;
+	}
 	*ret = number;
 	return 0;
 }

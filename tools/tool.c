@@ -191,12 +191,6 @@ static bool answer_about_itself(struct tool_run *run, const struct common_values
 	return true;
 }
 
-static void take_common(struct tool_run *run, const struct common_values *common)
-{
-	run->json = common->json;
-	run->verbosity = common->quiet ? -1 : common->verbose;
-}
-
 static int no_verb(const struct command *command, struct sbx_error *err)
 {
 	int r = sbx_error_what(err, -EINVAL, "no verb given");
@@ -231,13 +225,6 @@ static int parse(const struct command *command, struct common_values *common, vo
 		return n;
 	*ret = (struct call){ .verb = verb, .n_operands = n, .operands = argv };
 	return 0;
-}
-
-static int check_call(const struct command *command, const struct call *call, struct sbx_error *err)
-{
-	if (command->verbs && !call->verb && !command->run)
-		return no_verb(command, err);
-	return options_check_operands(command, call->verb, call->n_operands, err);
 }
 
 /* Calls @each for the options of the tool and of all verbs. */
@@ -276,7 +263,9 @@ static int run_call(struct tool_run *run, const struct common_values *common,
 
 	if (answer_about_itself(run, common, call->verb))
 		return tool_flush(run, err);
-	r = check_call(command, call, err);
+	r = command->verbs && !call->verb && !command->run
+		    ? no_verb(command, err)
+		    : options_check_operands(command, call->verb, call->n_operands, err);
 	if (r < 0)
 		return run->tool->usage_status;
 	r = prepare(run, call, err);
@@ -298,7 +287,8 @@ static int run_line(struct tool_run *run, int argc, char *argv[], struct sbx_err
 	int r = parse(&run->tool->command, &common, run->values, argc, argv, &call, err);
 
 	/* --json may come after the mistake. */
-	take_common(run, &common);
+	run->json = common.json;
+	run->verbosity = common.quiet ? -1 : common.verbose;
 	return r < 0 ? run->tool->usage_status : run_call(run, &common, &call, err);
 }
 
@@ -356,29 +346,12 @@ int tool_flush(struct tool_run *run, struct sbx_error *err)
 	return r;
 }
 
-static bool is_set(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && value[0] != '\0';
-}
-
 /* A setting with the values always, never and auto. */
 static bool is_wanted(const struct tool_run *run, const char *key, bool automatic)
 {
 	const char *setting = run->config ? config_get(run->config, key).text : "auto";
 
 	return strcmp(setting, "always") == 0 || (strcmp(setting, "auto") == 0 && automatic);
-}
-
-/* Should output to @fd be coloured? By the configuration; "auto" means a terminal with colours. */
-static bool tool_wants_color(const struct tool_run *run, int fd)
-{
-	const char *terminal = getenv("TERM");
-
-	return is_wanted(run, "color",
-			 isatty(fd) && terminal && terminal[0] != '\0' &&
-				 strcmp(terminal, "dumb") != 0 && !is_set("NO_COLOR"));
 }
 
 bool tool_wants_progress(const struct tool_run *run)
@@ -397,7 +370,11 @@ void tool_tell(const struct tool_run *run, const struct sbx_error *err)
 	const char *name = run->tool->command.name;
 	const char *level = err->level == SBX_LEVEL_WARN ? ": warning" : "";
 	_cleanup_text_ struct text message = TEXT_INIT, head = TEXT_INIT;
-	bool colored = tool_wants_color(run, STDERR_FILENO);
+	const char *terminal = environment_value("TERM");
+	bool colored =
+		is_wanted(run, "color",
+			  isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0 &&
+				  !environment_value("NO_COLOR"));
 
 	if (run->json) {
 		error_add_json(&message, err);
