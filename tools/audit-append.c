@@ -54,27 +54,25 @@ struct appending {
 	struct progress progress;
 };
 
-static void tell_in_json(const struct appending *appending, const struct sbx_error *why)
+static void tell_refused(struct appending *appending, const struct sbx_error *why)
 {
 	struct sbx_error told;
 
-	(void)error_fill(&told, why->code, why->why[0] ? why->why : why->what, why->fix,
-			 "%s %" PRIu64 " refused", appending->unit, appending->number);
-	tool_tell(appending->run, &told);
-}
-
-static void tell_refused(struct appending *appending, const struct sbx_error *why)
-{
 	if (++appending->n_refused > appending->n_told_max)
 		return;
 	progress_clear(&appending->progress);
-	if (appending->run->verbosity >= 0 && appending->run->json)
-		tell_in_json(appending, why);
-	else if (appending->run->verbosity >= 0)
+	if (appending->run->verbosity < 0)
+		return;
+	if (appending->run->json) {
+		(void)error_fill(&told, why->code, why->why[0] ? why->why : why->what, why->fix,
+				 "%s %" PRIu64 " refused", appending->unit, appending->number);
+		tool_tell(appending->run, &told);
+	} else {
 		log_write(&appending->run->log, LOG_LEVEL_WARNING, NULL,
 			  "%s %llu refused: %s%s%s%s%s", appending->unit,
 			  (unsigned long long)appending->number, why->what, why->why[0] ? ": " : "",
 			  why->why, why->fix[0] ? "; " : "", why->fix);
+	}
 }
 
 static int commit(struct appending *appending, struct sbx_error *err)

@@ -23,7 +23,19 @@
 
 #define POLICY_PATH "/etc/sbx/policy.yaml"
 
-void settings_deinit(struct audit_settings *settings)
+/* The policy's settings of the log; 0 and NULL: not set. */
+struct audit_settings {
+	struct policy *policy; /* owns the texts */
+	bool keep_originals;
+	uint64_t retention_days;
+	uint64_t max_size;
+	const char *rotation;  /* "hourly", "daily", "weekly", "monthly" */
+	const char **patterns; /* patterns of secrets */
+	size_t n_patterns;
+};
+#define _cleanup_settings_ _cleanup_(settings_deinit)
+
+static void settings_deinit(struct audit_settings *settings)
 {
 	free(settings->patterns);
 	settings->policy = policy_free(settings->policy);
@@ -58,8 +70,9 @@ static uint64_t number_of(const struct audit_settings *settings, const char *pat
 	return setting ? setting->number : 0;
 }
 
-int settings_read(const struct audit_values *values, struct audit_settings *ret,
-		  struct sbx_error *err)
+/* Reads --policy, or the installed policy if there is one. */
+static int settings_read(const struct audit_values *values, struct audit_settings *ret,
+			 struct sbx_error *err)
 {
 	const char *path = values->policy ? values->policy : POLICY_PATH;
 	const struct setting *rotation;
@@ -216,9 +229,8 @@ static int open_log(struct tool_run *run, uint64_t wait_usec, struct audit_log *
 	_cleanup_text_ struct text directory = TEXT_INIT;
 	int r = places_directory(run->values, &directory, err);
 
-	if (r < 0)
-		return r;
-	r = settings_read(run->values, &settings, err);
+	if (r >= 0)
+		r = settings_read(run->values, &settings, err);
 	if (r < 0)
 		return r;
 	const struct audit_log_options options = {
@@ -245,9 +257,8 @@ static int open_and_take_in(struct tool_run *run, uint64_t wait_usec, struct aud
 	uint64_t seq;
 	int r = open_log(run, wait_usec, &log, err);
 
-	if (r < 0)
-		return r;
-	r = heads_watch(run, log, err);
+	if (r >= 0)
+		r = heads_watch(run, log, err);
 	if (r < 0)
 		return r;
 	if (audit_log_is_broken(log, &seq))

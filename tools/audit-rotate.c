@@ -168,22 +168,6 @@ static void say_report(struct tool_run *run, const struct retain_report *report,
 	text_add_char(&run->out, '\n');
 }
 
-static int read_options(struct retaining *retaining, struct retain_options *ret,
-			struct sbx_error *err)
-{
-	struct keeping keeping = { .rotation = ROTATION_DAILY };
-	int r = keeping_read(retaining->run->values, &keeping, err);
-
-	*ret = (struct retain_options){
-		.policy = keeping.policy,
-		.now_usec = moment_now(CLOCK_REALTIME),
-		.tell = tell,
-		.progress = show_read,
-		.userdata = retaining,
-	};
-	return r;
-}
-
 static int preview(struct tool_run *run, const struct retain_options *options,
 		   struct retain_report *ret, struct sbx_error *err)
 {
@@ -212,9 +196,16 @@ int audit_verb_retain(void *context, int n_operands, char *operands[], struct sb
 	struct tool_run *run = context;
 	const struct audit_values *values = run->values;
 	struct retaining retaining = { .run = run, .progress = PROGRESS_INIT };
-	struct retain_options options;
+	struct keeping keeping = { .rotation = ROTATION_DAILY };
 	struct retain_report report = { .n_archived = 0 };
-	int r = read_options(&retaining, &options, err);
+	int r = keeping_read(values, &keeping, err);
+	const struct retain_options options = {
+		.policy = keeping.policy,
+		.now_usec = moment_now(CLOCK_REALTIME),
+		.tell = tell,
+		.progress = show_read,
+		.userdata = &retaining,
+	};
 
 	if (r >= 0)
 		r = values->dry_run ? preview(run, &options, &report, err)
@@ -327,9 +318,8 @@ static int open_all(const struct rows *rows, const char *segment, struct copying
 			return r;
 	}
 	r = segment_read_about(copying->segments[0], &source->about, err);
-	if (r < 0)
-		return r;
-	r = segment_read_about(copying->segments[n - 1], &last, err);
+	if (r >= 0)
+		r = segment_read_about(copying->segments[n - 1], &last, err);
 	if (r < 0)
 		return r;
 	source->about.size = copying->size = last.size;

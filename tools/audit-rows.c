@@ -83,24 +83,21 @@ int rows_open_segment(const struct rows *rows, size_t i, struct segment **ret,
 
 /* ---- records ---- */
 
-static int read_rows(const struct rows *rows, size_t i, uint64_t from, store_visit visit,
-		     void *userdata, struct sbx_error *err)
-{
-	_cleanup_segment_ struct segment *segment = NULL;
-	int r = rows_open_segment(rows, i, &segment, err);
-
-	return r < 0 ? r : segment_each(segment, from, INT64_MAX, visit, userdata, err);
-}
-
 int rows_each(const struct rows *rows, uint64_t from, store_visit visit, void *userdata,
 	      struct sbx_error *err)
 {
 	const struct segment_list *list = &rows->list;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < list->n; i++)
-		if (i + 1 == list->n || list->files[i + 1].first > from)
-			r = read_rows(rows, i, from, visit, userdata, err);
+	for (size_t i = 0; r == 0 && i < list->n; i++) {
+		_cleanup_segment_ struct segment *segment = NULL;
+
+		if (i + 1 < list->n && list->files[i + 1].first <= from)
+			continue;
+		r = rows_open_segment(rows, i, &segment, err);
+		if (r >= 0)
+			r = segment_each(segment, from, INT64_MAX, visit, userdata, err);
+	}
 	return r;
 }
 
@@ -165,9 +162,8 @@ int rows_count(const struct rows *rows, uint64_t *ret, struct sbx_error *err)
 	struct segment_about about;
 	int r = rows_open_segment(rows, rows->list.n - 1, &segment, err);
 
-	if (r < 0)
-		return r;
-	r = segment_read_about(segment, &about, err);
+	if (r >= 0)
+		r = segment_read_about(segment, &about, err);
 	if (r < 0)
 		return r;
 	*ret = about.size;
@@ -286,19 +282,6 @@ static bool is_wanted_event(const struct audit_values *values, const char *event
 	return values->events.n_items == 0;
 }
 
-/* Warns once; sbx-audit verify finds out what is wrong with the log. */
-static int pass_over(struct row_filter *filter, const struct store_row *row)
-{
-	if (!filter->has_passed_over)
-		log_write(&filter->run->log, LOG_LEVEL_WARNING, NULL,
-			  "record %llu cannot be read (%s); see what else is wrong: sbx-audit "
-			  "verify --full",
-			  (unsigned long long)row->seq,
-			  row->problem ? row->problem : "it is not a record");
-	filter->has_passed_over = true;
-	return 0;
-}
-
 static bool is_wanted(const struct row_filter *filter, const struct audit_entry *said)
 {
 	const struct audit_values *values = filter->run->values;
@@ -322,10 +305,19 @@ int filter_take(struct row_filter *filter, const struct store_row *row,
 	if (r == -ENOMEM)
 		return sbx_error_what(err, r, "cannot read record %llu",
 				      (unsigned long long)row->seq);
-	if (r < 0)
-		return pass_over(filter, row);
-	*ret = &filter->entry;
-	return is_wanted(filter, *ret);
+	if (r >= 0) {
+		*ret = &filter->entry;
+		return is_wanted(filter, *ret);
+	}
+	/* Warns once; sbx-audit verify finds out what is wrong with the log. */
+	if (!filter->has_passed_over)
+		log_write(&filter->run->log, LOG_LEVEL_WARNING, NULL,
+			  "record %llu cannot be read (%s); see what else is wrong: sbx-audit "
+			  "verify --full",
+			  (unsigned long long)row->seq,
+			  row->problem ? row->problem : "it is not a record");
+	filter->has_passed_over = true;
+	return 0;
 }
 
 int filter_status(const struct row_filter *filter, int status)

@@ -138,9 +138,8 @@ static int on_reload(struct service *service, void *userdata)
 	struct collector_keeping keeping;
 	int r = collector_checkpoint(daemon->collector);
 
-	if (r < 0)
-		return r;
-	r = read_keeping(daemon->values, &keeping, NULL);
+	if (r >= 0)
+		r = read_keeping(daemon->values, &keeping, NULL);
 	if (r < 0)
 		return r;
 	collector_set_keeping(daemon->collector, &keeping);
@@ -165,9 +164,8 @@ static int make_log(struct daemon *daemon, struct sbx_error *err)
 	_cleanup_text_ struct text key = TEXT_INIT;
 	int r = audit_make_log(daemon->values, err);
 
-	if (r < 0)
-		return r;
-	r = places_open_only(daemon->run, &daemon->audit, err);
+	if (r >= 0)
+		r = places_open_only(daemon->run, &daemon->audit, err);
 	if (r < 0)
 		return r;
 	audit_log_add_verifier(daemon->audit, &key);
@@ -202,9 +200,8 @@ static int open_log(struct daemon *daemon, struct sbx_error *err)
 		r = make_log(daemon, &why);
 	if (r < 0 && err)
 		*err = why;
-	if (r < 0)
-		return r;
-	r = heads_new(&options, &daemon->heads, err);
+	if (r >= 0)
+		r = heads_new(&options, &daemon->heads, err);
 	if (r < 0)
 		return r;
 	watch.userdata = daemon->heads;
@@ -251,30 +248,7 @@ static int open_spool(struct daemon *daemon, struct sbx_error *err)
 		       : 0;
 }
 
-/* ---- the socket ---- */
-
-static int listen_there(struct daemon *daemon, struct sbx_error *err)
-{
-	const char *path = daemon->values->socket;
-	struct clients *clients = collector_clients(daemon->collector);
-
-	return path ? service_listen(daemon->service, COLLECT_SOCKET, path, SOCKET_MODE, clients,
-				     err)
-		    : service_listen_usual(daemon->service, COLLECT_SOCKET, SOCKET_MODE, clients,
-					   err);
-}
-
 /* ---- start ---- */
-
-static int check(const struct audit_values *values, struct sbx_error *err)
-{
-	if (values->group_usec <= COLLECT_GROUP_USEC_MAX)
-		return 0;
-	(void)sbx_error_what(err, -EINVAL, "records cannot wait longer than 500ms");
-	sbx_error_why(err, "waiting records are lost in a crash");
-	sbx_error_fix(err, "write --group-time=500ms, or less");
-	return -EINVAL;
-}
 
 static uint64_t or_default(uint64_t value, uint64_t usual)
 {
@@ -293,20 +267,19 @@ static int start(struct daemon *daemon, struct sbx_error *err)
 		.epoch_usec = or_default(values->epoch_usec, COLLECT_EPOCH_USEC_DEFAULT),
 		.is_shedding = values->on_full && strcmp(values->on_full, SHED) == 0,
 	};
-	int r = check(values, err);
+	int r;
 
-	if (r < 0)
-		return r;
+	if (values->group_usec > COLLECT_GROUP_USEC_MAX)
+		return error_fill(err, -EINVAL, "waiting records are lost in a crash",
+				  "write --group-time=500ms, or less",
+				  "records cannot wait longer than 500ms");
 	r = read_keeping(values, &options.keeping, err);
-	if (r < 0)
-		return r;
-	r = service_new(&daemon->run->log, on_reload, daemon, &daemon->service, err);
-	if (r < 0)
-		return r;
-	r = open_log(daemon, err);
-	if (r < 0)
-		return r;
-	r = open_spool(daemon, err);
+	if (r >= 0)
+		r = service_new(&daemon->run->log, on_reload, daemon, &daemon->service, err);
+	if (r >= 0)
+		r = open_log(daemon, err);
+	if (r >= 0)
+		r = open_spool(daemon, err);
 	if (r < 0)
 		return r;
 	verify(daemon);
@@ -320,7 +293,9 @@ static int start(struct daemon *daemon, struct sbx_error *err)
 	options.gather = gather;
 	options.userdata = daemon;
 	r = collector_new(&options, &daemon->collector, err);
-	return r < 0 ? r : listen_there(daemon, err);
+	return r < 0 ? r
+		     : service_listen_usual(daemon->service, COLLECT_SOCKET, values->socket,
+					    SOCKET_MODE, collector_clients(daemon->collector), err);
 }
 
 int audit_verb_serve(void *context, int n_operands, char *operands[], struct sbx_error *err)

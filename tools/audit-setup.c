@@ -113,9 +113,8 @@ int audit_verb_key(void *context, int n_operands, char *operands[], struct sbx_e
 		sbx_error_fix(err, "write 'sbx-audit key', or 'sbx-audit key change'");
 		return TOOL_USAGE;
 	}
-	if (r < 0)
-		return r;
-	r = places_open(run, &log, err);
+	if (r >= 0)
+		r = places_open(run, &log, err);
 	if (r < 0)
 		return r;
 	r = is_change ? audit_log_change_key(log, err) : 0;

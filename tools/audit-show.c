@@ -32,7 +32,7 @@ void details_deinit(struct details *details)
 }
 
 /* Quotes a word that a shell would split or interpret. */
-void details_add_word(struct text *out, const char *bytes, size_t n_bytes)
+static void add_word(struct text *out, const char *bytes, size_t n_bytes)
 {
 	static const char plain[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=@%+,-";
@@ -54,7 +54,7 @@ void details_add_word(struct text *out, const char *bytes, size_t n_bytes)
 }
 
 /* Text that cannot be decoded (an unpaired surrogate) is copied as written. */
-void details_decode(const struct json_item *item, struct text *out)
+static void decode(const struct json_item *item, struct text *out)
 {
 	size_t begin = out->len;
 
@@ -66,77 +66,65 @@ void details_decode(const struct json_item *item, struct text *out)
 
 /* ---- members ---- */
 
-static void read_words(struct json_scanner *scanner, const struct json_item *first,
-		       struct details *details)
+static void read_words(struct json_scanner *scanner, const struct json_item *first, void *ret)
 {
+	struct text *command = ret;
 	_cleanup_text_ struct text word = TEXT_INIT;
 	struct json_item item;
 
-	text_reset(&details->command);
+	text_reset(command);
 	while (json_next(scanner, &item) > 0 && item.kind != JSON_ARRAY_END) {
 		if (item.kind != JSON_STRING) {
 			(void)json_skip(scanner, &item);
 			continue;
 		}
 		text_reset(&word);
-		details_decode(&item, &word);
-		if (details->command.len > 0)
-			text_add_char(&details->command, ' ');
-		details_add_word(&details->command, text_string(&word), word.len);
+		decode(&item, &word);
+		if (command->len > 0)
+			text_add_char(command, ' ');
+		add_word(command, text_string(&word), word.len);
 	}
 }
 
-static void read_status(struct json_scanner *scanner, const struct json_item *item,
-			struct details *details)
+static void read_status(struct json_scanner *scanner, const struct json_item *item, void *details)
 {
-	details->has_status = json_i64(item, &details->status) == 0;
+	struct details *all = details;
+
+	all->has_status = json_i64(item, &all->status) == 0;
 }
 
-static void read_usec(struct json_scanner *scanner, const struct json_item *item,
-		      struct details *details)
+static void read_usec(struct json_scanner *scanner, const struct json_item *item, void *details)
 {
-	details->has_usec = json_u64(item, &details->usec) == 0;
+	struct details *all = details;
+
+	all->has_usec = json_u64(item, &all->usec) == 0;
 }
 
-static void read_reason(struct json_scanner *scanner, const struct json_item *item,
-			struct details *details)
+static void read_text(struct json_scanner *scanner, const struct json_item *item, void *ret)
 {
-	text_reset(&details->reason);
-	details_decode(item, &details->reason);
+	text_reset(ret);
+	decode(item, ret);
 }
 
-static void read_size(struct json_scanner *scanner, const struct json_item *item,
-		      struct details *details)
+static void read_number(struct json_scanner *scanner, const struct json_item *item, void *ret)
 {
-	if (json_u64(item, &details->size) < 0)
-		details->size = 0;
-}
+	uint64_t *number = ret;
 
-static void read_host(struct json_scanner *scanner, const struct json_item *item,
-		      struct details *details)
-{
-	text_reset(&details->host);
-	details_decode(item, &details->host);
-}
-
-static void read_port(struct json_scanner *scanner, const struct json_item *item,
-		      struct details *details)
-{
-	if (json_u64(item, &details->port) < 0)
-		details->port = 0;
+	if (json_u64(item, number) < 0)
+		*number = 0;
 }
 
 /* Of a decision: the request, of which op is a column. */
-static void read_input(struct json_scanner *scanner, const struct json_item *first,
-		       struct details *details)
+static void read_input(struct json_scanner *scanner, const struct json_item *first, void *details)
 {
+	struct details *all = details;
 	struct json_item name, value;
 
 	while (json_next_member(scanner, &name, &value) > 0) {
 		if (value.kind == JSON_STRING && json_equals(&name, "host"))
-			read_host(scanner, &value, details);
+			read_text(scanner, &value, &all->host);
 		else if (value.kind == JSON_NUMBER && json_equals(&name, "port"))
-			read_port(scanner, &value, details);
+			read_number(scanner, &value, &all->port);
 		else
 			(void)json_skip(scanner, &value);
 	}
@@ -145,13 +133,17 @@ static void read_input(struct json_scanner *scanner, const struct json_item *fir
 static const struct {
 	const char *name;
 	enum json_kind kind;
-	void (*read)(struct json_scanner *scanner, const struct json_item *item,
-		     struct details *details);
+	void (*read)(struct json_scanner *scanner, const struct json_item *item, void *member);
+	size_t offset; /* of the member; 0: all details */
 } members[] = {
-	{ "argv", JSON_ARRAY_BEGIN, read_words }, { "status", JSON_NUMBER, read_status },
-	{ "usec", JSON_NUMBER, read_usec },	  { "reason", JSON_STRING, read_reason },
-	{ "size", JSON_NUMBER, read_size },	  { "host", JSON_STRING, read_host },
-	{ "port", JSON_NUMBER, read_port },	  { "input", JSON_OBJECT_BEGIN, read_input },
+	{ "argv", JSON_ARRAY_BEGIN, read_words, offsetof(struct details, command) },
+	{ "reason", JSON_STRING, read_text, offsetof(struct details, reason) },
+	{ "host", JSON_STRING, read_text, offsetof(struct details, host) },
+	{ "port", JSON_NUMBER, read_number, offsetof(struct details, port) },
+	{ "size", JSON_NUMBER, read_number, offsetof(struct details, size) },
+	{ "status", JSON_NUMBER, read_status, 0 },
+	{ "usec", JSON_NUMBER, read_usec, 0 },
+	{ "input", JSON_OBJECT_BEGIN, read_input, 0 },
 };
 
 static void read_member(struct json_scanner *scanner, const struct json_item *name,
@@ -159,7 +151,7 @@ static void read_member(struct json_scanner *scanner, const struct json_item *na
 {
 	for (size_t i = 0; i < N_ELEMENTS(members); i++)
 		if (members[i].kind == value->kind && json_equals(name, members[i].name)) {
-			members[i].read(scanner, value, details);
+			members[i].read(scanner, value, (char *)details + members[i].offset);
 			return;
 		}
 	(void)json_skip(scanner, value);
@@ -265,9 +257,9 @@ static void add_string(struct text *out, const struct json_item *item, bool is_w
 {
 	_cleanup_text_ struct text decoded = TEXT_INIT, word = TEXT_INIT;
 
-	details_decode(item, &decoded);
+	decode(item, &decoded);
 	if (is_word)
-		details_add_word(&word, text_string(&decoded), decoded.len);
+		add_word(&word, text_string(&decoded), decoded.len);
 	else
 		text_add_bytes(&word, text_string(&decoded), decoded.len);
 	text_add_visible(out, text_string(&word), word.len);
@@ -453,9 +445,8 @@ static int fail_missing(const struct rows *rows, uint64_t seq, struct sbx_error 
 	uint64_t n = 0;
 	int r = rows_read_begin(rows, &about, err);
 
-	if (r < 0)
-		return r;
-	r = rows_count(rows, &n, err);
+	if (r >= 0)
+		r = rows_count(rows, &n, err);
 	if (r < 0)
 		return r;
 	(void)sbx_error_what(err, -ERANGE, "there is no record %" PRIu64, seq);

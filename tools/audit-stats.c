@@ -135,17 +135,6 @@ static int count(void *userdata, const struct store_row *row, struct sbx_error *
 	return 0;
 }
 
-/* 'sbx-audit verify' stores its result beside the log. */
-static void find_verification(struct counting *counting, const struct audit_values *values)
-{
-	uint64_t size, usec;
-
-	if (known_read_last(values, &size, &usec) <= 0 || usec < counting->verified_usec)
-		return;
-	counting->verified_size = size;
-	counting->verified_usec = usec;
-}
-
 /* ---- as JSON ---- */
 
 static void add_json_time(struct json_writer *json, const char *name, bool is_known, uint64_t usec)
@@ -307,6 +296,7 @@ int audit_verb_stats(void *context, int n_operands, char *operands[], struct sbx
 	struct tool_run *run = context;
 	_cleanup_rows_ struct rows rows = ROWS_INIT;
 	_cleanup_counting_ struct counting counting = { .progress = PROGRESS_INIT };
+	uint64_t size, usec;
 	int r = filter_new(run, &counting.filter, err);
 
 	if (r >= 0)
@@ -321,7 +311,11 @@ int audit_verb_stats(void *context, int n_operands, char *operands[], struct sbx
 	counting.n_segments = rows.list.n;
 	for (size_t i = 0; i < rows.list.n; i++)
 		counting.n_bytes += rows.list.files[i].n_bytes;
-	find_verification(&counting, run->values);
+	/* 'sbx-audit verify' stores its result beside the log. */
+	if (known_read_last(run->values, &size, &usec) > 0 && usec >= counting.verified_usec) {
+		counting.verified_size = size;
+		counting.verified_usec = usec;
+	}
 	if (run->json)
 		add_json(&run->out, &counting);
 	else

@@ -148,9 +148,8 @@ static int read_origin(int directory, char ret[NOTE_NAME_SIZE], struct sbx_error
 		return r;
 	}
 	r = segment_open(directory, &list.files[0], &segment, err);
-	if (r < 0)
-		return r;
-	r = segment_read_about(segment, &about, err);
+	if (r >= 0)
+		r = segment_read_about(segment, &about, err);
 	if (r < 0)
 		return r;
 	(void)snprintf(ret, NOTE_NAME_SIZE, CHECKPOINT_ORIGIN_PREFIX "%s", about.log_id);

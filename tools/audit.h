@@ -93,26 +93,6 @@ int gather_into(int staging, int inbox, uint64_t *ret_n_files, struct sbx_error 
 /* Creates the log at the place in @values, for setup. */
 int audit_make_log(const struct audit_values *values, struct sbx_error *err);
 
-/* ---- audit-places.c: settings ---- */
-
-struct policy;
-
-/* The policy's settings of the log; 0 and NULL: not set. */
-struct audit_settings {
-	struct policy *policy; /* owns the texts */
-	bool keep_originals;
-	uint64_t retention_days;
-	uint64_t max_size;
-	const char *rotation;  /* "hourly", "daily", "weekly", "monthly" */
-	const char **patterns; /* patterns of secrets */
-	size_t n_patterns;
-};
-#define _cleanup_settings_ _cleanup_(settings_deinit)
-/* Reads --policy, or the installed policy if there is one. */
-int settings_read(const struct audit_values *values, struct audit_settings *ret,
-		  struct sbx_error *err);
-void settings_deinit(struct audit_settings *settings);
-
 /* ---- audit-places.c ---- */
 
 /* /var/lib/sbx/audit for root, else sbx/audit in the state directory; --log overrides both. */
@@ -209,8 +189,6 @@ int known_read_last(const struct audit_values *values, uint64_t *ret_size, uint6
 
 /* ---- audit-show.c ---- */
 
-struct json_item;
-
 /* Details of a record about a command; start with { 0 }, it can be reused. */
 struct details {
 	struct text command; /* words, quoted as for a shell; empty: unknown */
@@ -228,7 +206,3 @@ void details_read(const char *body, size_t n_body, struct details *ret);
 /* Adds " host=a.example:443 status=3 reason=exit duration=1.2s command=make -j4", as far as known.
  */
 void details_add_text(struct text *out, const struct details *details);
-/* Adds the decoded characters of a name or string. */
-void details_decode(const struct json_item *item, struct text *out);
-/* Adds the word, in single quotes if a shell would interpret it. */
-void details_add_word(struct text *out, const char *bytes, size_t n_bytes);

@@ -25,16 +25,10 @@
 #define WAIT_MSEC 10000
 #define DEPTH_MAX 16
 
-static bool is_cgroup(int fd)
-{
-	struct statfs fs;
-
-	return fstatfs(fd, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC;
-}
-
 static int open_directory(const char *path)
 {
 	_cleanup_close_ int fd = -EBADF;
+	struct statfs fs;
 
 	if (!path_is_normal(path) ||
 	    strncmp(path_last(path), OUR_PREFIX, sizeof(OUR_PREFIX) - 1) != 0)
@@ -42,7 +36,7 @@ static int open_directory(const char *path)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	return is_cgroup(fd) ? take_fd(&fd) : -EPERM;
+	return fstatfs(fd, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC ? take_fd(&fd) : -EPERM;
 }
 
 int cgroup_open(const struct sandbox_entry *entry)

@@ -279,22 +279,11 @@ static bool is_left_over(struct ctl *ctl, int parent, const char *name)
 	       errno == ENOENT;
 }
 
-static void collect_cgroup(struct ctl *ctl, int parent, const char *name)
-{
-	if (ctl->values->dry_run)
-		ctl_say(ctl, name + strlen(CGROUP_PREFIX), "would remove its cgroup");
-	else if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
-		ctl_say(ctl, name + strlen(CGROUP_PREFIX), "removed its cgroup");
-}
-
 static void collect_cgroups_below(struct ctl *ctl, int directory, unsigned depth)
 {
-	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_closedir_ DIR *dir = fd_open_dir(directory);
 	const struct dirent *item;
 
-	if (!dir)
-		close_fd(&fd);
 	while (dir && (item = readdir(dir))) {
 		_cleanup_close_ int below = -EBADF;
 
@@ -303,8 +292,13 @@ static void collect_cgroups_below(struct ctl *ctl, int directory, unsigned depth
 		below = path_open_beneath(directory, item->d_name, O_RDONLY | O_DIRECTORY, 0);
 		if (below >= 0 && depth < DEPTH_MAX)
 			collect_cgroups_below(ctl, below, depth + 1);
-		if (is_left_over(ctl, directory, item->d_name))
-			collect_cgroup(ctl, directory, item->d_name);
+		if (!is_left_over(ctl, directory, item->d_name))
+			continue;
+		if (ctl->values->dry_run)
+			ctl_say(ctl, item->d_name + strlen(CGROUP_PREFIX),
+				"would remove its cgroup");
+		else if (unlinkat(directory, item->d_name, AT_REMOVEDIR) == 0)
+			ctl_say(ctl, item->d_name + strlen(CGROUP_PREFIX), "removed its cgroup");
 	}
 }
 

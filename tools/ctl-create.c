@@ -42,21 +42,16 @@ static const struct {
 	{ "--ring-fd", "an open file cannot be kept" },
 };
 
-static bool is_one_of(const char *word, const char *const *words)
-{
-	for (; *words; words++)
-		if (strcmp(word, *words) == 0)
-			return true;
-	return false;
-}
-
 /* The number of words of sbx-ctl's own option at @words; 0: it is not one. */
 static int count_own(char *const words[], int n)
 {
-	static const char *const flags[] = { "--json", "-q", "--quiet",	  "-v",	    "--verbose",
-					     "-h",     "-V", "--version", "--help", NULL };
+	static const char *const flags[] = { "--json", "-q", "--quiet",	  "-v",	   "--verbose",
+					     "-h",     "-V", "--version", "--help" };
 
-	if (is_one_of(words[0], flags) || strncmp(words[0], "--id=", 5) == 0)
+	for (size_t i = 0; i < N_ELEMENTS(flags); i++)
+		if (strcmp(words[0], flags[i]) == 0)
+			return 1;
+	if (strncmp(words[0], "--id=", 5) == 0)
 		return 1;
 	return strcmp(words[0], "--id") == 0 && n > 1 ? 2 : 0;
 }
@@ -242,20 +237,6 @@ static void say_made(struct creation *creation)
 	json_end_line(&json);
 }
 
-static int make(struct creation *creation, struct sbx_error *err)
-{
-	int r = choose_id(creation, err);
-
-	if (r == 0)
-		r = plan_ask(creation->ctl, creation->id, NULL, creation->words, &creation->facts,
-			     err);
-	if (r == 0)
-		r = keep(creation, err);
-	if (r == 0)
-		say_made(creation);
-	return r;
-}
-
 int ctl_verb_create(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	size_t n_words = (size_t)n_operands;
@@ -271,7 +252,16 @@ int ctl_verb_create(void *context, int n_operands, char *operands[], struct sbx_
 	if (r < 0)
 		return ctl_status(r);
 	r = ctl_init(&ctl, context, err);
-	return r < 0 ? r : ctl_status(make(&creation, err));
+	if (r < 0)
+		return r;
+	r = choose_id(&creation, err);
+	if (r == 0)
+		r = plan_ask(&ctl, creation.id, NULL, words, &creation.facts, err);
+	if (r == 0)
+		r = keep(&creation, err);
+	if (r == 0)
+		say_made(&creation);
+	return ctl_status(r);
 }
 
 static int split_words(struct arena *arena, const char *bytes, size_t n_bytes,

@@ -119,15 +119,6 @@ static void add_row(struct table *table, const struct target *target)
 	add_command(table, entry->argv);
 }
 
-static void add_header(struct table *table)
-{
-	static const char *const names[] = { "ID", "STATUS", "AGE", "PID", "TIER", "COMMAND" };
-
-	table->n_columns = N_ELEMENTS(names);
-	for (size_t i = 0; i < N_ELEMENTS(names); i++)
-		table_add(table, names[i]);
-}
-
 /* 1: it was removed meanwhile, which is fine, or it is not accessible, which is a warning. The
  * first other error ends the list. */
 static int list_read(struct ctl *ctl, const char *id, struct target *ret, struct sbx_error *err)
@@ -144,8 +135,9 @@ static int list_read(struct ctl *ctl, const char *id, struct target *ret, struct
 
 int ctl_verb_list(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
+	static const char *const names[] = { "ID", "STATUS", "AGE", "PID", "TIER", "COMMAND" };
 	_cleanup_ctl_ struct ctl ctl = CTL_INIT;
-	_cleanup_table_ struct table table = { .cells = TEXT_INIT };
+	_cleanup_table_ struct table table = { .n_columns = N_ELEMENTS(names) };
 	const char *const *ids = NULL;
 	int r = ctl_init(&ctl, context, err), first = 0;
 
@@ -153,7 +145,8 @@ int ctl_verb_list(void *context, int n_operands, char *operands[], struct sbx_er
 		r = registry_list(ctl.registry, &ctl.arena, &ids, err);
 	if (r < 0)
 		return r;
-	add_header(&table);
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
+		table_add(&table, names[i]);
 	for (; ids && *ids; ids++) {
 		struct target target;
 

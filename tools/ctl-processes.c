@@ -25,7 +25,23 @@
 
 #define N_ROUNDS_MAX 1000
 
-void processes_deinit(struct processes *processes)
+struct process {
+	pid_t pid;
+	pid_t parent;
+	uint64_t start;
+	char state; /* 'T': stopped, 'Z': zombie */
+	bool is_member;
+	bool will_stop; /* SIGSTOP is pending; only of members */
+};
+
+struct processes {
+	struct process *items;
+	size_t n;
+	size_t size;
+};
+#define _cleanup_processes_ _cleanup_(processes_deinit)
+
+static void processes_deinit(struct processes *processes)
 {
 	free(processes->items);
 	*processes = (struct processes){ .items = NULL };
@@ -109,16 +125,12 @@ static int add(struct processes *processes, const struct process *process)
 
 static int read_all(int proc, struct processes *ret)
 {
-	_cleanup_closedir_ DIR *dir = NULL;
-	int fd = openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+	_cleanup_closedir_ DIR *dir = fd_open_dir(proc);
 	const struct dirent *item;
+	int r = 0;
 
-	dir = fd < 0 ? NULL : fdopendir(fd);
-	if (!dir) {
-		r = -errno;
-		close_fd(&fd);
-		return r;
-	}
+	if (!dir)
+		return -errno;
 	while (r == 0 && (item = readdir(dir))) {
 		struct process process;
 
@@ -137,22 +149,18 @@ static int compare_pids(const void *a, const void *b)
 	return (left->pid > right->pid) - (left->pid < right->pid);
 }
 
-static const struct process *find(const struct processes *all, pid_t pid)
-{
-	const struct process key = { .pid = pid };
-
-	return bsearch(&key, all->items, all->n, sizeof(key), compare_pids);
-}
-
 /* Is it the process @pid that started at @start, or a descendant of it? */
 static bool is_below(const struct processes *all, const struct process *process, pid_t pid,
 		     uint64_t start)
 {
+	struct process key = { .pid = 0 };
+
 	/* Bounded: lines read at different times could form a cycle. */
 	for (size_t i = 0; pid > 0 && process && i < all->n; i++) {
 		if (process->pid == pid)
 			return process->start == start;
-		process = find(all, process->parent);
+		key.pid = process->parent;
+		process = bsearch(&key, all->items, all->n, sizeof(key), compare_pids);
 	}
 	return false;
 }
@@ -167,7 +175,8 @@ static bool is_member(int proc, const struct processes *all, const struct proces
 	       read_depth(proc, process->pid) > read_depth(proc, entry->supervisor);
 }
 
-int processes_find(const struct sandbox_entry *entry, struct processes *ret)
+/* Marks the processes in the sandbox's PID namespaces as members; the others stay unmarked. */
+static int processes_find(const struct sandbox_entry *entry, struct processes *ret)
 {
 	_cleanup_close_ int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r = proc < 0 ? -errno : read_all(proc, ret);
@@ -211,13 +220,6 @@ struct round {
 	int n_waiting; /* signalled, but the state has not changed yet */
 };
 
-static bool comes_now(const struct process *process, pid_t init, int signal, int pass)
-{
-	/* PID 1 is stopped first and continued last: otherwise it would report stops of the others.
-	 */
-	return (process->pid == init) == (pass == (signal == SIGSTOP ? 0 : 1));
-}
-
 static int send_round(const struct processes *all, pid_t init, int signal, wanted_fn *wanted,
 		      struct round *ret)
 {
@@ -227,8 +229,10 @@ static int send_round(const struct processes *all, pid_t init, int signal, wante
 		for (size_t i = 0; i < all->n && r == 0; i++) {
 			const struct process *process = &all->items[i];
 
+			/* PID 1 is stopped first and continued last: otherwise it would report
+			 * stops of the others. */
 			if (!process->is_member || !wanted(process) ||
-			    !comes_now(process, init, signal, pass))
+			    (process->pid == init) != (pass == (signal == SIGSTOP ? 0 : 1)))
 				continue;
 			if (signal == SIGSTOP && process->will_stop) {
 				ret->n_waiting++;

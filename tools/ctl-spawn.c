@@ -163,12 +163,6 @@ static uid_t lasting_uid(const struct tree *tree)
 	return (uid_t)uid;
 }
 
-/* There is a plan; the command may exist later, when the sandbox is started. */
-static bool is_missing_command(int status)
-{
-	return status == SPAWN_CANNOT_EXECUTE || status == SPAWN_NOT_FOUND;
-}
-
 int spawn_ask(struct ctl *ctl, const char *cwd, const char *const *words, struct tree **ret,
 	      struct sbx_error *err)
 {
@@ -181,6 +175,7 @@ int spawn_ask(struct ctl *ctl, const char *cwd, const char *const *words, struct
 	char path[4096];
 	size_t n = 0;
 	int r = spawn_find(path, err), status;
+	bool has_plan;
 	pid_t pid;
 
 	if (r < 0)
@@ -197,7 +192,10 @@ int spawn_ask(struct ctl *ctl, const char *cwd, const char *const *words, struct
 	if (pid < 0)
 		return pid;
 	status = spawn_wait(pid);
-	r = status == 0 || is_missing_command(status) ? read_back(answer, ret) : -EPROTO;
+	/* Without the command there is a plan, too: it may exist later, when the sandbox is
+	 * started. */
+	has_plan = status == 0 || status == SPAWN_CANNOT_EXECUTE || status == SPAWN_NOT_FOUND;
+	r = has_plan ? read_back(answer, ret) : -EPROTO;
 	if (status != 0 && r < 0)
 		return tell_refusal(errors, err);
 	return r < 0 ? sbx_error_what(err, r, "cannot parse the output of sbx-spawn") : 0;

@@ -97,17 +97,6 @@ static int run_spawn(struct starting *starting, const char *const *words, struct
 		       : 0;
 }
 
-/* Did it end before the command began? */
-static bool has_failed(const struct sandbox_entry *entry)
-{
-	static const char *const reasons[] = { "setup", "exec" };
-
-	for (size_t i = 0; entry->reason && i < N_ELEMENTS(reasons); i++)
-		if (strcmp(entry->reason, reasons[i]) == 0)
-			return true;
-	return entry->state == SANDBOX_FAILED;
-}
-
 /* 1: the command runs or has run; 0: unknown yet; or negative errno. */
 static int look(struct starting *starting)
 {
@@ -121,7 +110,10 @@ static int look(struct starting *starting)
 		return 0;
 	if (entry->state == SANDBOX_RUNNING || entry->state == SANDBOX_STOPPING)
 		return 1;
-	if (has_failed(entry))
+	/* Did it end before the command began? */
+	if (entry->state == SANDBOX_FAILED ||
+	    (entry->reason &&
+	     (strcmp(entry->reason, "setup") == 0 || strcmp(entry->reason, "exec") == 0)))
 		return -ECANCELED;
 	return entry->has_status && entry->reason;
 }

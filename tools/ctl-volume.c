@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "base/state.h"
@@ -197,12 +198,9 @@ static int create(struct volumes *volumes, const char *name, struct sbx_error *e
 
 static bool is_empty(int directory)
 {
-	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_closedir_ DIR *dir = fd_open_dir(directory);
 	const struct dirent *item;
 
-	if (!dir)
-		close_fd(&fd);
 	while (dir && (item = readdir(dir)))
 		if (strcmp(item->d_name, ".") != 0 && strcmp(item->d_name, "..") != 0)
 			return false;

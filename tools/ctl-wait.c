@@ -74,14 +74,6 @@ static int status_of_pidfd(int pidfd)
 	return r;
 }
 
-static int no_status(const char *id, struct sbx_error *err)
-{
-	return ctl_fail(
-		err, -ENODATA, "determine how the sandbox ended:", id,
-		"its status was returned to the process that started it",
-		"start it with 'sbx-ctl create' and 'sbx-ctl start', which keep the status");
-}
-
 static int wait_alive(struct ctl *ctl, const char *id, struct target *target, struct sbx_error *err)
 {
 	_cleanup_close_ int pidfd =
@@ -94,7 +86,12 @@ static int wait_alive(struct ctl *ctl, const char *id, struct target *target, st
 	if (r == 0 && target->entry.has_status)
 		return target->entry.status;
 	r = pidfd >= 0 ? status_of_pidfd(pidfd) : -ESRCH;
-	return r >= 0 ? r : no_status(id, err);
+	if (r >= 0)
+		return r;
+	return ctl_fail(
+		err, -ENODATA, "determine how the sandbox ended:", id,
+		"its status was returned to the process that started it",
+		"start it with 'sbx-ctl create' and 'sbx-ctl start', which keep the status");
 }
 
 int ctl_verb_wait(void *context, int n_operands, char *operands[], struct sbx_error *err)
@@ -104,9 +101,8 @@ int ctl_verb_wait(void *context, int n_operands, char *operands[], struct sbx_er
 	const char *id = operands[0];
 	int r = ctl_init(&ctl, context, err);
 
-	if (r < 0)
-		return r;
-	r = ctl_read(&ctl, id, &target, err);
+	if (r >= 0)
+		r = ctl_read(&ctl, id, &target, err);
 	if (r < 0)
 		return r;
 	/* A supervisor writes the status before it exits; "list" shows it as alive until then. */

@@ -136,23 +136,6 @@ int wait_for_pidfd(int pidfd, uint64_t timeout_usec);
 uint64_t ctl_now_usec(void);
 
 /* ctl-processes.c: the processes inside, found through /proc. */
-struct process {
-	pid_t pid;
-	pid_t parent;
-	uint64_t start;
-	char state; /* 'T': stopped, 'Z': zombie */
-	bool is_member;
-	bool will_stop; /* SIGSTOP is pending; only of members */
-};
-struct processes {
-	struct process *items;
-	size_t n;
-	size_t size;
-};
-#define _cleanup_processes_ _cleanup_(processes_deinit)
-void processes_deinit(struct processes *processes);
-/* Marks the processes in the sandbox's PID namespaces as members; the others stay unmarked. */
-int processes_find(const struct sandbox_entry *entry, struct processes *ret);
 /* Stops all processes, including new ones. Returns their number. */
 int processes_stop(const struct sandbox_entry *entry);
 int processes_continue(const struct sandbox_entry *entry);

@@ -160,19 +160,14 @@ static void report_error(const struct sbx_error *err, void *userdata)
 	add_finding(checking, &finding);
 }
 
-static enum level level_of(const struct checking *checking, const struct policy_warning *warning)
-{
-	if (warning->is_refused)
-		return LEVEL_REFUSED;
-	return checking->strict ? LEVEL_ERROR : LEVEL_WARNING;
-}
-
 static void report_warning(const struct policy_warning *warning, void *userdata)
 {
 	struct checking *checking = userdata;
 	struct finding finding = { .code = warning->code,
 				   .file = checking->name,
-				   .level = level_of(checking, warning),
+				   .level = warning->is_refused ? LEVEL_REFUSED
+					    : checking->strict	? LEVEL_ERROR
+								: LEVEL_WARNING,
 				   .err = &warning->error };
 
 	if (checking->run->verbosity < 0 && finding.level == LEVEL_WARNING)

@@ -60,15 +60,6 @@ void coverage_count(struct coverage *coverage, const struct policy_decision *dec
 		coverage->hits[decision->rules[i]] = true;
 }
 
-static size_t count_hits(const struct coverage *coverage, size_t n_rules)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < n_rules; i++)
-		n += coverage->hits[i];
-	return n;
-}
-
 struct rule_place {
 	const char *name, *file;
 	unsigned line;
@@ -131,23 +122,22 @@ static void add_json(struct text *out, const struct coverage *coverage, size_t n
 	json_end_line(&json);
 }
 
-/* The rules of the files; those of the network mode come after them. */
-static size_t count_rules(const struct coverage *coverage)
-{
-	const struct policy *policy = coverage->judge.policy;
-
-	return policy ? policy->n_rules : artefact_n_rows(&coverage->judge.artefact, SECTION_RULES);
-}
-
 bool coverage_report(const struct coverage *list, uint64_t min_percent, bool as_json,
 		     struct text *out)
 {
 	bool is_enough = true;
 
 	for (const struct coverage *coverage = list; coverage; coverage = coverage->next) {
-		size_t n = count_rules(coverage);
-		size_t n_hits = count_hits(coverage, n);
-		bool is_one_enough = n_hits * 100 >= min_percent * n;
+		const struct judge *judge = &coverage->judge;
+		/* The rules of the files; those of the network mode come after them. */
+		size_t n = judge->policy ? judge->policy->n_rules
+					 : artefact_n_rows(&judge->artefact, SECTION_RULES);
+		size_t n_hits = 0;
+		bool is_one_enough;
+
+		for (size_t i = 0; i < n; i++)
+			n_hits += coverage->hits[i];
+		is_one_enough = n_hits * 100 >= min_percent * n;
 
 		if (as_json)
 			add_json(out, coverage, n, n_hits, is_one_enough);

@@ -97,25 +97,12 @@ static const char *const kind_names[] = {
 static void add_rule_of(struct text *out, const struct judge *judge,
 			const struct policy_decision *decision)
 {
-	const struct artefact_rule *rules = artefact_rows(&judge->artefact, SECTION_RULES);
-	const struct artefact_source *sources = artefact_rows(&judge->artefact, SECTION_SOURCES);
-	const struct artefact_rule *rule;
-	const char *name, *file;
-
-	if (decision->n_rules == 0) {
+	if (decision->n_rules > 0)
+		judge_add_rule(out, &judge->artefact, decision->rules[0]);
+	else
 		text_add(out, decision->cause == CAUSE_BUILTIN	 ? "a built-in rule"
 			      : decision->cause == CAUSE_DEFAULT ? "no rule any more"
 								 : "the request itself");
-		return;
-	}
-	rule = &rules[decision->rules[0]];
-	name = artefact_text(&judge->artefact, rule->name);
-	file = artefact_text(&judge->artefact, sources[rule->source].name);
-	text_add(out, "rule '");
-	text_add_visible(out, name, strlen(name));
-	text_add(out, "' (");
-	text_add_visible(out, file, strlen(file));
-	text_addf(out, ":%u)", rule->line);
 }
 
 static void add_answer_json(struct text *out, const struct request_buffer *request,
@@ -350,17 +337,6 @@ static void end(struct differing *differing)
 	request_deinit(&differing->buffer);
 }
 
-static int open_record(const char *path, struct sbx_error *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd >= 0)
-		return fd;
-	return error_fill(err, -errno, NULL,
-			  "name a file of recorded decisions, the directory of a log, 'log' or '-'",
-			  "cannot open '%s'", path);
-}
-
 static int unreadable(const char *path, int r, struct sbx_error *err)
 {
 	(void)sbx_error_what(err, r, "cannot read '%s'", path);
@@ -375,13 +351,14 @@ static int replay_file(struct differing *differing, const char *path, struct las
 		       struct sbx_error *err)
 {
 	bool is_stdin = strcmp(path, "-") == 0;
-	_cleanup_close_ int fd = -EBADF;
-	int r = 0;
+	_cleanup_close_ int fd = is_stdin ? -EBADF : open(path, O_RDONLY | O_CLOEXEC);
+	int r;
 
-	if (!is_stdin)
-		r = fd = open_record(path, err);
-	if (r < 0)
-		return r;
+	if (!is_stdin && fd < 0)
+		return error_fill(
+			err, -errno, NULL,
+			"name a file of recorded decisions, the directory of a log, 'log' or '-'",
+			"cannot open '%s'", path);
 	r = replay_fd(differing, is_stdin ? STDIN_FILENO : fd, last);
 	return r < 0 ? unreadable(path, r, err) : 0;
 }

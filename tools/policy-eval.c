@@ -32,22 +32,16 @@ static int more_severe(int one, int other)
 static void add_hints(struct text *out, struct judge *judge, const struct request_buffer *buffer)
 {
 	const struct artefact_rule *rules = artefact_rows(&judge->artefact, SECTION_RULES);
-	const struct artefact_source *sources = artefact_rows(&judge->artefact, SECTION_SOURCES);
 	size_t n = 0, n_hints = 0;
 	_cleanup_free_ struct policy_explanation *rows = why_explain(judge, &buffer->request, &n);
 
 	for (size_t i = 0; rows && i < n && n_hints < HINTS_MAX; i++) {
-		const struct artefact_rule *rule = &rules[rows[i].rule];
-
 		if (rows[i].near == NEAR_APPLIES || rows[i].near == NEAR_OPERATION ||
-		    decision_status((enum policy_action)rule->action) != 0)
+		    decision_status((enum policy_action)rules[rows[i].rule].action) != 0)
 			continue;
-		text_add(out, "  near: rule '");
-		text_add_visible_string(out, artefact_text(&judge->artefact, rule->name));
-		text_add(out, "' (");
-		text_add_visible_string(out, artefact_text(&judge->artefact,
-							   sources[rule->source].name));
-		text_addf(out, ":%u) would allow it, but ", rule->line);
+		text_add(out, "  near: ");
+		judge_add_rule(out, &judge->artefact, rows[i].rule);
+		text_add(out, " would allow it, but ");
 		why_add(out, judge, &buffer->request, &rows[i]);
 		text_add_char(out, '\n');
 		n_hints++;
@@ -71,7 +65,6 @@ static void add_dependences(struct text *out, const struct artefact *artefact,
 			    const struct policy_decision *decision)
 {
 	const struct artefact_rule *rules = artefact_rows(artefact, SECTION_RULES);
-	const struct artefact_source *sources = artefact_rows(artefact, SECTION_SOURCES);
 
 	if (decision->is_of_ordinary_address)
 		text_add(out, "  depends on address: built-in rule '" SPECIAL_RULE_NAME
@@ -79,15 +72,13 @@ static void add_dependences(struct text *out, const struct artefact *artefact,
 	if (decision->builtin && decision->facts & 1u << UNSAID_MODE)
 		text_addf(out, "  depends on mode: built-in rule '%s'\n", decision->builtin);
 	for (size_t i = 0; i < decision->n_dependences; i++) {
-		const struct artefact_rule *rule = &rules[decision->dependences[i].rule];
+		uint32_t row = decision->dependences[i].rule;
 
 		add_facts(out, decision->dependences[i].facts);
-		text_add(out, ": rule '");
-		text_add_visible_string(out, artefact_text(artefact, rule->name));
-		text_add(out, "' (");
-		text_add_visible_string(out, artefact_text(artefact, sources[rule->source].name));
-		text_addf(out, ":%u) says %s\n", rule->line,
-			  policy_action_name((enum policy_action)rule->action));
+		text_add(out, ": ");
+		judge_add_rule(out, artefact, row);
+		text_addf(out, " says %s\n",
+			  policy_action_name((enum policy_action)rules[row].action));
 	}
 }
 
@@ -96,23 +87,21 @@ static int eval_words(struct tool_run *run, struct judge *judge, char *words[], 
 {
 	_cleanup_request_ struct request_buffer buffer = { .texts = TEXT_INIT };
 	struct policy_decision decision;
-	int r = words_read(words, (size_t)n_words, &buffer, err);
+	int r = words_read(words, (size_t)n_words, &buffer, err), status;
 
 	if (r < 0)
 		return policy_bad_input(r);
 	judge_decide(judge, &buffer, &decision);
+	status = judge_status(&decision);
 	if (run->json) {
 		decision_add_json(&run->out, &judge->artefact, &buffer, &decision);
 	} else if (run->verbosity >= 0) {
-		int status = judge_status(&decision);
-
 		decision_add_text(&run->out, &judge->artefact, &buffer, &decision);
 		add_dependences(&run->out, &judge->artefact, &decision);
 		if (decision.cause == CAUSE_DEFAULT && status != 0)
 			add_hints(&run->out, judge, &buffer);
-		return status;
 	}
-	return judge_status(&decision);
+	return status;
 }
 
 /* A malformed line also yields "verdict":"deny", for readers that look at nothing else. */

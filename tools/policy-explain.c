@@ -50,13 +50,6 @@ static const struct artefact_rule *rule_of(const struct judge *judge, uint32_t r
 	return (const struct artefact_rule *)artefact_rows(&judge->artefact, SECTION_RULES) + row;
 }
 
-static const char *file_of(const struct judge *judge, const struct artefact_rule *rule)
-{
-	const struct artefact_source *sources = artefact_rows(&judge->artefact, SECTION_SOURCES);
-
-	return artefact_text(&judge->artefact, sources[rule->source].name);
-}
-
 static const char *verdict_of(const struct explaining *explaining,
 			      const struct policy_explanation *row)
 {
@@ -86,11 +79,9 @@ static void add_row(const struct explaining *explaining, const struct policy_exp
 	struct text *out = &explaining->run->out;
 	_cleanup_text_ struct text enforcement = TEXT_INIT;
 
-	text_addf(out, "\n%s rule '", policy_action_name((enum policy_action)rule->action));
-	text_add_visible_string(out, artefact_text(&judge->artefact, rule->name));
-	text_add(out, "' (");
-	text_add_visible_string(out, file_of(judge, rule));
-	text_addf(out, ":%u) %s\n  ", rule->line, verdict_of(explaining, row));
+	text_addf(out, "\n%s ", policy_action_name((enum policy_action)rule->action));
+	judge_add_rule(out, &judge->artefact, row->rule);
+	text_addf(out, " %s\n  ", verdict_of(explaining, row));
 	why_add(out, judge, &explaining->buffer->request, row);
 	text_add_char(out, '\n');
 	if (row->near == NEAR_APPLIES && add_enforcement(&enforcement, judge, row->rule))
@@ -154,13 +145,15 @@ static void add_row_json(const struct explaining *explaining, struct json_writer
 {
 	const struct judge *judge = explaining->judge;
 	const struct artefact_rule *rule = rule_of(judge, row->rule);
+	const struct artefact_source *sources = artefact_rows(&judge->artefact, SECTION_SOURCES);
 	_cleanup_text_ struct text why = TEXT_INIT, enforcement = TEXT_INIT;
 
 	why_add(&why, judge, &explaining->buffer->request, row);
 	json_add_object(json);
 	json_member_string(json, "name", artefact_text(&judge->artefact, rule->name));
 	json_member_string(json, "action", policy_action_name((enum policy_action)rule->action));
-	json_member_string(json, "file", file_of(judge, rule));
+	json_member_string(json, "file",
+			   artefact_text(&judge->artefact, sources[rule->source].name));
 	json_member_u64(json, "line", rule->line);
 	json_member_string(json, "near", why_near_name(row->near));
 	if (row->near == NEAR_KEY)

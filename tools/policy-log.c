@@ -131,14 +131,3 @@ void decision_log_end(struct decision_log *log)
 {
 	(void)decision_log_close(log, NULL);
 }
-
-/* The target of records */
-
-int policy_open_recorder(struct recorder *ret, const struct policy_values *values,
-			 struct sbx_error *err)
-{
-	if (values->audit_fd < 0)
-		return recorder_open_spool(ret, environ, err);
-	recorder_use_fd(ret, values->audit_fd);
-	return 0;
-}

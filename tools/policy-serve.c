@@ -96,24 +96,6 @@ static int add_fact(struct daemon *daemon, const char *word, struct sbx_error *e
 	return r;
 }
 
-static int read_sandboxes(struct daemon *daemon, struct sbx_error *err)
-{
-	const struct policy_values *values = daemon->values;
-	int r;
-
-	for (size_t i = 0; i < values->sandboxes.n_items; i++) {
-		r = add_sandbox(daemon, values->sandboxes.items[i], err);
-		if (r < 0)
-			return r;
-	}
-	for (size_t i = 0; i < values->facts.n_items; i++) {
-		r = add_fact(daemon, values->facts.items[i], err);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 static int listen_for_sandbox(struct daemon *daemon, const char *word, struct sbx_error *err)
 {
 	_cleanup_text_ struct text name = TEXT_INIT;
@@ -126,27 +108,6 @@ static int listen_for_sandbox(struct daemon *daemon, const char *word, struct sb
 	return service_listen(daemon->service, text_string(&name),
 			      word[len] == '=' ? word + len + 1 : NULL, SANDBOX_MODE,
 			      server_clients(daemon->server), err);
-}
-
-/* ---- start ---- */
-
-static int listen_all(struct daemon *daemon, struct sbx_error *err)
-{
-	const char *path = daemon->values->socket;
-	struct clients *clients = server_clients(daemon->server);
-	int r = path ? service_listen(daemon->service, SERVER_MAIN_SOCKET, path, MAIN_MODE, clients,
-				      err)
-		     : service_listen_usual(daemon->service, SERVER_MAIN_SOCKET, MAIN_MODE, clients,
-					    err);
-
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < daemon->values->sandboxes.n_items; i++) {
-		r = listen_for_sandbox(daemon, daemon->values->sandboxes.items[i], err);
-		if (r < 0)
-			return r;
-	}
-	return 0;
 }
 
 static enum server_records which_records(const char *name)
@@ -170,14 +131,14 @@ static int start(struct daemon *daemon, const char *const *paths, size_t n_paths
 		.records = which_records(values->record),
 		.n_clients_max = values->max_clients ? values->max_clients : CLIENTS_DEFAULT,
 	};
-	int r = policy_open_recorder(&daemon->recorder, values, err);
+	int r = recorder_open(&daemon->recorder, values->audit_fd, environ, err);
 
-	if (r < 0)
-		return r;
-	r = read_sandboxes(daemon, err);
-	if (r < 0)
-		return r;
-	r = service_new(&daemon->run->log, on_reload, daemon, &daemon->service, err);
+	for (size_t i = 0; r >= 0 && i < values->sandboxes.n_items; i++)
+		r = add_sandbox(daemon, values->sandboxes.items[i], err);
+	for (size_t i = 0; r >= 0 && i < values->facts.n_items; i++)
+		r = add_fact(daemon, values->facts.items[i], err);
+	if (r >= 0)
+		r = service_new(&daemon->run->log, on_reload, daemon, &daemon->service, err);
 	if (r < 0)
 		return r;
 	options.event = service_event(daemon->service);
@@ -186,7 +147,12 @@ static int start(struct daemon *daemon, const char *const *paths, size_t n_paths
 	options.sandboxes = daemon->sandboxes;
 	options.environment = environ;
 	r = server_new(&options, &daemon->server, err);
-	return r < 0 ? r : listen_all(daemon, err);
+	if (r >= 0)
+		r = service_listen_usual(daemon->service, SERVER_MAIN_SOCKET, values->socket,
+					 MAIN_MODE, server_clients(daemon->server), err);
+	for (size_t i = 0; r >= 0 && i < values->sandboxes.n_items; i++)
+		r = listen_for_sandbox(daemon, values->sandboxes.items[i], err);
+	return r;
 }
 
 int policy_verb_serve(void *context, int n_operands, char *operands[], struct sbx_error *err)

@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -273,14 +274,6 @@ static void run_test(struct testing *testing, const struct tree *tree, const str
 	       tree_name(tree), test->place.line, text_string(&notes));
 }
 
-/* The policy's path relative to the test file; "" and @policy if that is the working directory. */
-static void add_beside(struct text *out, const char *test_file, const char *policy)
-{
-	if (policy[0] != '/')
-		text_add_bytes(out, test_file, (size_t)(path_last(test_file) - test_file));
-	text_add(out, policy);
-}
-
 static int run_test_file(struct testing *testing, const struct tree *tree, struct sbx_error *err)
 {
 	const struct tree_node *root = tree_root(tree);
@@ -288,11 +281,17 @@ static int run_test_file(struct testing *testing, const struct tree *tree, struc
 	const char *project_root = project ? project->text : NULL;
 	_cleanup_text_ struct text path = TEXT_INIT;
 	struct coverage *coverage;
+	const char *policy;
 	int r = test_file_check(tree, err);
 
 	if (r < 0)
 		return r;
-	add_beside(&path, tree_name(tree), tree_get(tree, root, "policy")->text);
+	policy = tree_get(tree, root, "policy")->text;
+	/* Relative to the test file, if that is not in the working directory. */
+	if (policy[0] != '/')
+		text_add_bytes(&path, tree_name(tree),
+			       (size_t)(path_last(tree_name(tree)) - tree_name(tree)));
+	text_add(&path, policy);
 	r = coverage_of(&testing->coverage, text_string(&path), testing->values, &coverage, err);
 	if (r < 0)
 		return r;
@@ -373,24 +372,19 @@ static int run_file(struct testing *testing, const char *path, struct sbx_error 
 			  "name the policy's file", "cannot test what is on standard input");
 }
 
-static int check_percent(uint64_t percent, struct sbx_error *err)
-{
-	if (percent <= 100)
-		return 0;
-	return error_fill(err, -EINVAL, "the maximum is 100", "write --coverage=100 for every rule",
-			  "a coverage of %llu percent is impossible", (unsigned long long)percent);
-}
-
 int policy_verb_test(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
 	struct testing testing = { .run = run, .values = run->values };
+	uint64_t percent = testing.values->coverage;
 	_cleanup_(coverage_free) struct coverage *coverage = NULL;
 	bool is_covered;
 	int r = policy_check_stdin(run->values, (size_t)n_operands, operands, false, err);
 
-	if (r >= 0)
-		r = check_percent(testing.values->coverage, err);
+	if (r >= 0 && percent > 100)
+		r = error_fill(err, -EINVAL, "the maximum is 100",
+			       "write --coverage=100 for every rule",
+			       "a coverage of %" PRIu64 " percent is impossible", percent);
 	if (r < 0)
 		return TOOL_USAGE;
 	for (int i = 0; i < n_operands && r >= 0; i++)
@@ -403,7 +397,7 @@ int policy_verb_test(void *context, int n_operands, char *operands[], struct sbx
 		return policy_bad_input(r);
 	}
 	_cleanup_text_ struct text notes = TEXT_INIT;
-	is_covered = coverage_report(coverage, testing.values->coverage, run->json, &notes);
+	is_covered = coverage_report(coverage, percent, run->json, &notes);
 	if (!run->json)
 		text_addf(&run->out, "1..%zu\n", testing.n);
 	text_add(&run->out, text_string(&notes));

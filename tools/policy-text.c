@@ -16,27 +16,23 @@
 
 #include "tool.h"
 
-static int refuse_unprintable(const struct policy *policy, const struct rule *rule,
-			      struct sbx_error *err)
-{
-	const char *file = policy->sources[rule->place.source].name;
-
-	(void)sbx_error_what(err, -EINVAL, "%s:%u:%u: rule '%s' cannot be printed", file,
-			     rule->place.at.line, rule->place.at.column, rule->name);
-	sbx_error_why(err,
-		      "what a project's file allows counts only where the files above it allow "
-		      "it as well, and one file cannot say that");
-	sbx_error_fix(err, "use the files as they are: 'sbx-policy eval --project-file=%s'", file);
-	return TOOL_USAGE;
-}
-
 static int print_policy(struct tool_run *run, const struct policy *policy, struct sbx_error *err)
 {
-	const struct rule *unprintable = policy_find_unprintable(policy);
+	const struct rule *rule = policy_find_unprintable(policy);
+	const char *file = rule ? policy->sources[rule->place.source].name : NULL;
 	int r;
 
-	if (unprintable)
-		return refuse_unprintable(policy, unprintable, err);
+	if (rule) {
+		(void)error_fill(
+			err, -EINVAL,
+			"what a project's file allows counts only where the files above it "
+			"allow it as well, and one file cannot say that",
+			NULL, "%s:%u:%u: rule '%s' cannot be printed", file, rule->place.at.line,
+			rule->place.at.column, rule->name);
+		sbx_error_fix(err, "use the files as they are: 'sbx-policy eval --project-file=%s'",
+			      file);
+		return TOOL_USAGE;
+	}
 	r = run->json ? policy_print_json(policy, &run->out) : policy_print(policy, &run->out);
 
 	return r < 0 ? sbx_error_what(err, r, "cannot print the policy") : TOOL_YES;
@@ -111,14 +107,6 @@ static int refuse_extensions(const char *path, const struct policy *policy, stru
 	return r;
 }
 
-static int refuse_terminal(struct sbx_error *err)
-{
-	(void)sbx_error_what(err, -EINVAL, "cannot write a compiled policy to a terminal");
-	sbx_error_why(err, "it is not text");
-	sbx_error_fix(err, "name a file with --output=FILE, or redirect the output");
-	return TOOL_USAGE;
-}
-
 int policy_verb_compile(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
@@ -129,8 +117,12 @@ int policy_verb_compile(void *context, int n_operands, char *operands[], struct 
 	size_t n_block = 0;
 	int r;
 
-	if (to_stdout && isatty(STDOUT_FILENO))
-		return refuse_terminal(err);
+	if (to_stdout && isatty(STDOUT_FILENO)) {
+		(void)error_fill(err, -EINVAL, "it is not text",
+				 "name a file with --output=FILE, or redirect the output",
+				 "cannot write a compiled policy to a terminal");
+		return TOOL_USAGE;
+	}
 	r = policy_check_stdin(values, 1, operands, false, err);
 	if (r >= 0)
 		r = judge_load(operands[0], values, &policy, err);

@@ -111,31 +111,6 @@ static int read_refusal(const struct tree *tree, struct sbx_error *err)
 }
 
 /*
- * Sends one packet to the service at @path (NULL: the default) and reads its answer, an object. If
- * the answer is an error ("ok":false, or a refusal), it is stored in @err and its code returned.
- */
-static int client_ask(const char *path, const struct text *packet, struct text *ret_answer,
-		      struct tree **ret, struct sbx_error *err)
-{
-	_cleanup_text_ struct text usual = TEXT_INIT;
-	_cleanup_tree_ struct tree *tree = NULL;
-	const struct tree_node *ok;
-	int r = path ? 0 : service_add_path(&usual, SERVER_MAIN_SOCKET, err);
-
-	if (r >= 0)
-		r = exchange(path ? path : text_string(&usual), packet, ret_answer, err);
-	if (r >= 0)
-		r = tree_read("<answer>", ret_answer->data, ret_answer->len, &tree, err);
-	if (r < 0)
-		return r;
-	ok = tree_root(tree)->type == TREE_MAP ? tree_get(tree, tree_root(tree), "ok") : NULL;
-	if (!ok || strcmp(ok->text, "true") != 0)
-		return read_refusal(tree, err);
-	*ret = take_ptr(tree);
-	return 0;
-}
-
-/*
  * The verbs
  */
 
@@ -186,13 +161,33 @@ static int add_count(struct asking *asking, const char *name, const char *value,
 	return r;
 }
 
+/*
+ * Sends the packet to the service and reads its answer, an object. If the answer is an error
+ * ("ok":false, or a refusal), it is stored in @err and its code returned.
+ */
 static int ask(struct asking *asking, struct sbx_error *err)
 {
+	_cleanup_text_ struct text usual = TEXT_INIT;
+	_cleanup_tree_ struct tree *tree = NULL;
+	const char *path = asking->values->socket;
+	const struct tree_node *ok;
+	int r = path ? 0 : service_add_path(&usual, SERVER_MAIN_SOCKET, err);
+
 	json_end_object(&asking->json);
 	asking->tree = tree_free(asking->tree);
 	text_reset(&asking->answer);
-	return client_ask(asking->values->socket, &asking->packet, &asking->answer, &asking->tree,
-			  err);
+	if (r >= 0)
+		r = exchange(path ? path : text_string(&usual), &asking->packet, &asking->answer,
+			     err);
+	if (r >= 0)
+		r = tree_read("<answer>", asking->answer.data, asking->answer.len, &tree, err);
+	if (r < 0)
+		return r;
+	ok = tree_root(tree)->type == TREE_MAP ? tree_get(tree, tree_root(tree), "ok") : NULL;
+	if (!ok || strcmp(ok->text, "true") != 0)
+		return read_refusal(tree, err);
+	asking->tree = take_ptr(tree);
+	return 0;
 }
 
 static const char *answer_text(const struct asking *asking, const struct tree_node *map,
@@ -203,10 +198,18 @@ static const char *answer_text(const struct asking *asking, const struct tree_no
 	return node ? node->text : "";
 }
 
-static void print_json(const struct asking *asking)
+/* The token, or its state; with --json the whole answer. */
+static const char *show_answer(const struct asking *asking)
 {
-	text_add_bytes(&asking->run->out, asking->answer.data, asking->answer.len);
-	text_add_char(&asking->run->out, '\n');
+	struct text *out = &asking->run->out;
+	const char *token = answer_text(asking, tree_root(asking->tree), "token");
+
+	if (asking->run->json)
+		text_add_bytes(out, asking->answer.data, asking->answer.len);
+	else
+		text_add(out, token);
+	text_add_char(out, '\n');
+	return token;
 }
 
 static int check_pid(const struct policy_values *values, struct sbx_error *err)
@@ -244,11 +247,7 @@ static int issue(struct asking *asking, char *operands[], struct sbx_error *err)
 	r = ask(asking, err);
 	if (r < 0)
 		return r;
-	if (asking->run->json)
-		print_json(asking);
-	else
-		text_addf(&asking->run->out, "%s\n",
-			  answer_text(asking, tree_root(asking->tree), "token"));
+	(void)show_answer(asking);
 	return TOOL_YES;
 }
 
@@ -257,7 +256,6 @@ static int check(struct asking *asking, char *operands[], size_t n_operands, str
 {
 	_cleanup_request_ struct request_buffer buffer = { .id = NULL };
 	const struct policy_request *request = &buffer.request;
-	const char *state;
 	int r = check_pid(asking->values, err);
 
 	if (r >= 0)
@@ -276,12 +274,7 @@ static int check(struct asking *asking, char *operands[], size_t n_operands, str
 	r = ask(asking, err);
 	if (r < 0)
 		return r;
-	state = answer_text(asking, tree_root(asking->tree), "token");
-	if (asking->run->json)
-		print_json(asking);
-	else
-		text_addf(&asking->run->out, "%s\n", state);
-	return strcmp(state, "valid") == 0 ? TOOL_YES : TOOL_NO;
+	return strcmp(show_answer(asking), "valid") == 0 ? TOOL_YES : TOOL_NO;
 }
 
 /* token revoke TOKEN */
@@ -322,7 +315,7 @@ static int list(struct asking *asking, struct sbx_error *err)
 		if (r < 0)
 			return r;
 		if (asking->run->json) {
-			print_json(asking);
+			(void)show_answer(asking);
 		} else {
 			const struct tree_node *tokens =
 				tree_get(asking->tree, tree_root(asking->tree), "tokens");

@@ -328,7 +328,7 @@ static int update_install(const struct update *update, struct sbx_error *err)
 {
 	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
 	_cleanup_close_ int lock = -EBADF;
-	int r = policy_open_recorder(&recorder, update->values, err);
+	int r = recorder_open(&recorder, update->values->audit_fd, environ, err);
 
 	if (r < 0)
 		return r;
@@ -535,11 +535,6 @@ static int update_open(struct tool_run *run, const char *path, const char *from,
 	return r < 0 ? r : show(ret, err);
 }
 
-static bool is_unchanged(const struct update *update)
-{
-	return update->old_bytes && strcmp(update->digest, update->old_digest) == 0;
-}
-
 int policy_verb_update(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
@@ -558,7 +553,7 @@ int policy_verb_update(void *context, int n_operands, char *operands[], struct s
 		r = update_open(run, operands[0], values->from, &update, err);
 	if (r < 0)
 		return policy_bad_input(r);
-	if (is_unchanged(&update)) {
+	if (update.old_bytes && strcmp(update.digest, update.old_digest) == 0) {
 		text_add(&run->out, "it is in force already\n");
 		return TOOL_YES;
 	}

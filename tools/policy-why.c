@@ -264,36 +264,23 @@ static void add_operations(struct text *out, const struct rule *rule,
 	}
 }
 
-static void add_exception(struct text *out, const struct rule *rule, uint32_t exception)
-{
-	text_addf(out, "its match applies, but its exception %u", exception + 1);
-	if (rule && exception < rule->n_exceptions)
-		text_addf(out, " (line %u)", rule->exceptions[exception].place.at.line);
-	text_add(out, " takes that back");
-}
-
-static void add_excluded(struct text *out, const struct rule *rule)
-{
-	text_add(out, "its path is taken out by ");
-	if (rule)
-		add_values(out, &rule->match.lists[MATCH_PATH], true);
-	else
-		text_add(out, "a glob with '!'");
-}
-
 void why_add(struct text *out, const struct judge *judge, const struct policy_request *request,
 	     const struct policy_explanation *explanation)
 {
 	const struct rule *rule = judge->policy && explanation->rule < judge->policy->n_rules
 					  ? &judge->policy->rules[explanation->rule]
 					  : NULL;
+	uint32_t exception = explanation->exception;
 
 	switch (explanation->near) {
 	case NEAR_APPLIES:
 		text_add(out, "its match applies");
 		return;
 	case NEAR_EXCEPTED:
-		add_exception(out, rule, explanation->exception);
+		text_addf(out, "its match applies, but its exception %u", exception + 1);
+		if (rule && exception < rule->n_exceptions)
+			text_addf(out, " (line %u)", rule->exceptions[exception].place.at.line);
+		text_add(out, " takes that back");
 		return;
 	case NEAR_OPERATION:
 		add_operations(out, rule, request);
@@ -302,7 +289,11 @@ void why_add(struct text *out, const struct judge *judge, const struct policy_re
 		add_key(out, explanation->key, rule, request);
 		return;
 	case NEAR_EXCLUDED:
-		add_excluded(out, rule);
+		text_add(out, "its path is taken out by ");
+		if (rule)
+			add_values(out, &rule->match.lists[MATCH_PATH], true);
+		else
+			text_add(out, "a glob with '!'");
 		return;
 	}
 }

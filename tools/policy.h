@@ -133,6 +133,8 @@ int judge_status(const struct policy_decision *decision);
 int judge_load(const char *path, const struct policy_values *values, struct policy **ret,
 	       struct sbx_error *err);
 int judge_read(const char *path, char **ret_bytes, size_t *ret_n_bytes, struct sbx_error *err);
+/* Adds "rule 'NAME' (FILE:LINE)". */
+void judge_add_rule(struct text *out, const struct artefact *artefact, uint32_t row);
 
 /* policy-words.c: OP ARGUMENT NAME=VALUE..., where a path may be relative to the project, which is
  * the working directory unless project= names another. */
@@ -163,9 +165,6 @@ int decision_log_open(const char *path, uint64_t n_last, struct decision_log *re
 /* Could all of them be read? */
 int decision_log_close(struct decision_log *log, struct sbx_error *err);
 void decision_log_end(struct decision_log *log);
-/* Where this tool writes its own records. */
-int policy_open_recorder(struct recorder *ret, const struct policy_values *values,
-			 struct sbx_error *err);
 
 /* policy-diff.c: judges the requests of a record ("-": standard input, or a log) by both
  * policies, of which

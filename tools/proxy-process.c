@@ -50,14 +50,6 @@ void process_deinit(struct process *process)
 	recorder_deinit(&process->recorder);
 }
 
-static int open_recorder(struct process *process, struct sbx_error *err)
-{
-	if (process->values->audit_fd < 0)
-		return recorder_open_spool(&process->recorder, environ, err);
-	recorder_use_fd(&process->recorder, process->values->audit_fd);
-	return 0;
-}
-
 /* The spool's directory, made now: a confined process could not, when sbx-audit ends and records go
  * to the spool. Empty: no spool. */
 static int find_spool(struct process *process, struct text *ret)
@@ -87,17 +79,6 @@ static int confine_resolver(void *userdata, struct sbx_error *err)
 	return r < 0 ? r : confine_calls(&confinement, err);
 }
 
-static int start_resolver(struct process *process, struct sbx_error *err)
-{
-	const struct resolver_options options = {
-		.servers = process->values->dns,
-		.timeout_usec = RESOLVER_USEC,
-		.confine = confine_resolver,
-	};
-
-	return resolver_new(service_ready(process->service), &options, &process->resolver, err);
-}
-
 /* As many connections as the hard limit allows. */
 static void raise_limits(void)
 {
@@ -123,9 +104,14 @@ static void name_layers(struct process *process)
 int process_prepare(struct process *process, service_reload_fn *reload, void *userdata,
 		    const char *readable, struct sbx_error *err)
 {
+	const struct resolver_options resolver = {
+		.servers = process->values->dns,
+		.timeout_usec = RESOLVER_USEC,
+		.confine = confine_resolver,
+	};
 	struct confinement confinement = { .role = CONFINE_WORKER, .readable = readable };
 	_cleanup_text_ struct text spool = TEXT_INIT;
-	int r = open_recorder(process, err);
+	int r = recorder_open(&process->recorder, process->values->audit_fd, environ, err);
 
 	if (r < 0)
 		return r;
@@ -143,7 +129,7 @@ int process_prepare(struct process *process, service_reload_fn *reload, void *us
 	r = confine_files(&confinement, err);
 	if (r < 0)
 		return r;
-	r = start_resolver(process, err);
+	r = resolver_new(service_ready(process->service), &resolver, &process->resolver, err);
 	return r < 0 ? r : confine_calls(&confinement, err);
 }
 

@@ -49,9 +49,8 @@ static int load_policy(struct alone *alone, const char *path, struct sbx_error *
 	size_t n_bytes = 0;
 	int r = proxy_compile(path, &block, &n_bytes, err);
 
-	if (r < 0)
-		return r;
-	r = artefact_open(block, n_bytes, &artefact, err);
+	if (r >= 0)
+		r = artefact_open(block, n_bytes, &artefact, err);
 	if (r < 0)
 		return r;
 	digest_add_hex(&alone->digest, artefact.header->policy_digest);
@@ -151,17 +150,6 @@ static int start(struct alone *alone, struct sbx_error *err)
 	return r < 0 ? r : say_listeners(alone, err);
 }
 
-static int check(const struct proxy_values *values, struct sbx_error *err)
-{
-	if (values->policy)
-		return 0;
-	(void)sbx_error_what(err, -EINVAL, "no policy and no verb given");
-	sbx_error_why(err, "sbx-proxy connects only to hosts that a policy allows");
-	sbx_error_fix(err, "write 'sbx-proxy --policy=FILE --listen=127.0.0.1:8080', or see "
-			   "'sbx-proxy --help'");
-	return -EINVAL;
-}
-
 int proxy_run_alone(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
@@ -171,12 +159,19 @@ int proxy_run_alone(void *context, int n_operands, char *operands[], struct sbx_
 		.handover = HANDOVER_INIT,
 		.digest = TEXT_INIT,
 	};
-	int r = check(run->values, err);
+	int r;
 
+	if (!alone.process.values->policy) {
+		(void)error_fill(err, -EINVAL,
+				 "sbx-proxy connects only to hosts that a policy allows",
+				 "write 'sbx-proxy --policy=FILE --listen=127.0.0.1:8080', or see "
+				 "'sbx-proxy --help'",
+				 "no policy and no verb given");
+		return TOOL_USAGE;
+	}
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
-	if (r >= 0)
-		r = start(&alone, err);
+	r = start(&alone, err);
 	if (r < 0)
 		return r == -EINVAL || r == -ENOENT ? TOOL_USAGE : r;
 	return service_run(alone.process.service, err);

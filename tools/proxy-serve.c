@@ -95,17 +95,6 @@ static size_t or_usual(uint64_t value, size_t usual)
 	return value > 0 ? (size_t)value : usual;
 }
 
-static int listen_there(struct daemon *daemon, struct sbx_error *err)
-{
-	const char *path = daemon->values->socket;
-	struct clients *clients = proxy_server_clients(daemon->server);
-
-	return path ? service_listen(daemon->service, PROXY_SERVER_SOCKET, path, SOCKET_MODE,
-				     clients, err)
-		    : service_listen_usual(daemon->service, PROXY_SERVER_SOCKET, SOCKET_MODE,
-					   clients, err);
-}
-
 static int start(struct daemon *daemon, struct sbx_error *err)
 {
 	const struct proxy_values *values = daemon->values;
@@ -121,16 +110,17 @@ static int start(struct daemon *daemon, struct sbx_error *err)
 	};
 	int r = pass_options(daemon, err);
 
-	if (r < 0)
-		return r;
-	r = service_new(&daemon->run->log, NULL, NULL, &daemon->service, err);
+	if (r >= 0)
+		r = service_new(&daemon->run->log, NULL, NULL, &daemon->service, err);
 	if (r < 0)
 		return r;
 	options.event = service_event(daemon->service);
 	options.ready = service_ready(daemon->service);
 	options.service = daemon->service;
 	r = proxy_server_new(&options, &daemon->server, err);
-	return r < 0 ? r : listen_there(daemon, err);
+	return r < 0 ? r
+		     : service_listen_usual(daemon->service, PROXY_SERVER_SOCKET, values->socket,
+					    SOCKET_MODE, proxy_server_clients(daemon->server), err);
 }
 
 int proxy_verb_serve(void *context, int n_operands, char *operands[], struct sbx_error *err)

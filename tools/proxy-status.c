@@ -175,19 +175,6 @@ static int read_answer(const char *bytes, size_t n_bytes, struct row *ret)
 	return read_members(&scanner, false, ret) < 0 ? -EBADMSG : 1;
 }
 
-static void add_header(struct table *table)
-{
-	for (int i = 0; i < N_COLUMNS; i++)
-		table_add(table, columns[i].title);
-}
-
-static int fail_to_read(struct sbx_error *err, int code)
-{
-	(void)sbx_error_what(err, code, "the service gave no complete answer");
-	sbx_error_fix(err, "see its messages: journalctl -u sbx-proxy");
-	return code;
-}
-
 static int read_answers(struct tool_run *run, int fd, struct table *table, struct sbx_error *err)
 {
 	_cleanup_free_ char *bytes = malloc(ANSWER_BYTES_MAX);
@@ -201,7 +188,9 @@ static int read_answers(struct tool_run *run, int fd, struct table *table, struc
 
 		kind = n < 0 ? (int)n : read_answer(bytes, (size_t)n, &row);
 		if (kind < 0)
-			return fail_to_read(err, kind);
+			return error_fill(err, kind, NULL,
+					  "see its messages: journalctl -u sbx-proxy",
+					  "the service gave no complete answer");
 		if (run->json) {
 			text_add_bytes(&run->out, bytes, (size_t)n);
 			text_add_char(&run->out, '\n');
@@ -229,7 +218,8 @@ int proxy_verb_status(void *context, int n_operands, char *operands[], struct sb
 	r = ask(text_string(&path), &fd, err);
 	if (r < 0)
 		return r;
-	add_header(&table);
+	for (int i = 0; i < N_COLUMNS; i++)
+		table_add(&table, columns[i].title);
 	r = read_answers(run, fd, &table, err);
 	if (r == 0 && !run->json && run->verbosity >= 0)
 		table_print(&table, &run->out);

@@ -63,13 +63,6 @@ static int check_repetitions(const struct ring_bench_values *values, struct sbx_
 	return -EINVAL;
 }
 
-static size_t repetitions_of(const struct ring_bench_values *values)
-{
-	if (values->quick)
-		return QUICK_REPETITIONS;
-	return values->n_repetitions > 0 ? values->n_repetitions : RING_REPETITIONS_DEFAULT;
-}
-
 /* ---- listing ---- */
 
 static void list_one(struct tool_run *run, const struct ring_bench *bench)
@@ -89,15 +82,6 @@ static void list_one(struct tool_run *run, const struct ring_bench *bench)
 }
 
 /* ---- measuring ---- */
-
-static void show_progress(const struct tool_run *run, const char *name)
-{
-	if (!tool_wants_progress(run))
-		return;
-	/* An empty name clears the line before a row is printed. */
-	(void)fprintf(stderr, "\r\033[K%s%s", name[0] ? "measuring " : "", name);
-	(void)fflush(stderr);
-}
 
 /* Why it is left out, or NULL. */
 static const char *why_not(const struct pair *pair, const struct ring_bench *bench)
@@ -125,9 +109,13 @@ static int measure_one(struct tool_run *run, struct pair *pair, const struct rin
 			  why);
 		return 0;
 	}
-	show_progress(run, bench->name);
-	r = ring_measure(pair, bench, repetitions_of(values), values->quick, results, &n, err);
-	show_progress(run, "");
+	tool_show_measuring(run, bench->name);
+	r = ring_measure(pair, bench,
+			 values->quick		     ? QUICK_REPETITIONS
+			 : values->n_repetitions > 0 ? values->n_repetitions
+						     : RING_REPETITIONS_DEFAULT,
+			 values->quick, results, &n, err);
+	tool_show_measuring(run, "");
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		if (run->json)
 			ring_print_json(&run->out, bench, &results[i]);

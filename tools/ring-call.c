@@ -247,11 +247,8 @@ static void answering_deinit(struct answering *answering)
 	side_deinit(&answering->side);
 }
 
-static void become_command(const struct tool_run *run, const int requests[2],
-			   const int responses[2], char *const argv[])
-	__attribute__((__noreturn__));
-static void become_command(const struct tool_run *run, const int requests[2],
-			   const int responses[2], char *const argv[])
+static noreturn void become_command(const struct tool_run *run, const int requests[2],
+				    const int responses[2], char *const argv[])
 {
 	if (dup2(requests[0], STDIN_FILENO) < 0 || dup2(responses[1], STDOUT_FILENO) < 0)
 		_exit(TOOL_FAILED);

@@ -164,16 +164,6 @@ static int run_with_ends(struct tool_run *run, char *const argv[], struct sbx_er
 	process_exec(run, argv);
 }
 
-static int check_without_name(const struct ring_values *values, struct sbx_error *err)
-{
-	if (values->size == 0 && !values->mode && !values->keep)
-		return 0;
-	return ring_refuse(err, "an option that --fds does not have",
-			   "with --fds the command's server makes the channel, once",
-			   "leave out --keep; give --size and --mode to 'sbx-ring recv --create', "
-			   "for example");
-}
-
 int ring_verb_create(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
@@ -183,10 +173,14 @@ int ring_verb_create(void *context, int n_operands, char *operands[], struct sbx
 	int r;
 
 	operands[n_operands] = NULL;
-	if (creating.values->fds) {
-		r = check_without_name(creating.values, err);
-		return r != 0 ? r : run_with_ends(run, operands, err);
-	}
+	if (creating.values->fds &&
+	    (creating.values->size > 0 || creating.values->mode || creating.values->keep))
+		return ring_refuse(err, "an option that --fds does not have",
+				   "with --fds the command's server makes the channel, once",
+				   "leave out --keep; give --size and --mode to 'sbx-ring recv "
+				   "--create', for example");
+	if (creating.values->fds)
+		return run_with_ends(run, operands, err);
 	if (n_operands > 1)
 		return ring_refuse(err, "more than one name", "a keeper has one channel",
 				   "leave out the others, or add --fds to start a command");

@@ -24,11 +24,10 @@
 static const struct {
 	const char *name;
 	char end;
-	size_t n_added; /* bytes around a message */
 } framings[] = {
-	[FRAMING_LINES] = { "line", '\n', 1 },
-	[FRAMING_NUL] = { "text", '\0', 1 },
-	[FRAMING_LENGTH] = { "message", 0, LENGTH_SIZE },
+	[FRAMING_LINES] = { "line", '\n' },
+	[FRAMING_NUL] = { "text", '\0' },
+	[FRAMING_LENGTH] = { "message", 0 },
 };
 
 int ring_framing(const struct ring_values *values, enum framing *ret, struct sbx_error *err)
@@ -142,16 +141,6 @@ int input_read(struct input *input)
 	return 0;
 }
 
-static int take_last(struct input *input, struct found *ret)
-{
-	if (input->begin == input->end)
-		return INPUT_END;
-	if (input->framing == FRAMING_LENGTH)
-		return -EBADMSG;
-	*ret = (struct found){ input->begin, input->end, input->end };
-	return 0;
-}
-
 int input_next(struct input *input, const void **ret, size_t *ret_n_bytes)
 {
 	struct found found;
@@ -159,8 +148,13 @@ int input_next(struct input *input, const void **ret, size_t *ret_n_bytes)
 
 	while (r == 0 && !find(input, &found) && !input->is_at_end)
 		r = input_read(input);
-	if (r == 0 && input->is_at_end && !find(input, &found))
-		r = take_last(input, &found);
+	if (r == 0 && input->is_at_end && !find(input, &found)) {
+		if (input->begin == input->end)
+			r = INPUT_END;
+		else if (input->framing == FRAMING_LENGTH)
+			r = -EBADMSG;
+		found = (struct found){ input->begin, input->end, input->end };
+	}
 	if (r == 0 && found.end - found.begin > SBX_RING_MESSAGE_MAX)
 		r = -EMSGSIZE;
 	if (r != INPUT_END)

@@ -168,18 +168,6 @@ static void add_number_row(struct table *table, const char *title, const uint64_
 	table_add_number(table, numbers[SBX_RING_CLIENT]);
 }
 
-static void add_counters(struct table *table, const struct inspected *inspected)
-{
-	for (size_t i = 0; i < N_ELEMENTS(counters); i++) {
-		const uint64_t numbers[N_SIDES] = {
-			counter_of(inspected, SBX_RING_SERVER, counters[i].counter),
-			counter_of(inspected, SBX_RING_CLIENT, counters[i].counter),
-		};
-
-		add_number_row(table, counters[i].title, numbers);
-	}
-}
-
 static const char *or_dash(const char *text)
 {
 	return text ? text : "-";
@@ -197,7 +185,14 @@ static void show_table(const struct inspected *inspected, struct text *out)
 	if (inspected->has_files) {
 		add_row(&table, "sleeps until there are", name_sleeping(inspected, SBX_RING_SERVER),
 			name_sleeping(inspected, SBX_RING_CLIENT));
-		add_counters(&table, inspected);
+		for (size_t i = 0; i < N_ELEMENTS(counters); i++) {
+			const uint64_t numbers[N_SIDES] = {
+				counter_of(inspected, SBX_RING_SERVER, counters[i].counter),
+				counter_of(inspected, SBX_RING_CLIENT, counters[i].counter),
+			};
+
+			add_number_row(&table, counters[i].title, numbers);
+		}
 		add_row(&table, "saw a violation by the other",
 			or_dash(name_violation(inspected, SBX_RING_SERVER)),
 			or_dash(name_violation(inspected, SBX_RING_CLIENT)));

@@ -151,29 +151,24 @@ static const char *name_state(const struct generation *now)
 	return is_server ? "waiting_for_client" : "server_left";
 }
 
-static void add_status(const struct keeper *keeper, struct json_writer *json)
-{
-	const struct generation *now = &keeper->now;
-
-	json_member_bool(json, "ok", true);
-	json_member_string(json, "name", keeper->options.name);
-	json_member_string(json, "state", name_state(now));
-	json_member_string(json, "mode", keeper->options.is_call ? "call" : "stream");
-	json_member_u64(json, "capacity", keeper->options.capacity);
-	json_member_u64(json, "keeper_pid", (uint64_t)getpid());
-	json_member_u64(json, "server_pid", (uint64_t)now->pids[SBX_RING_SERVER]);
-	json_member_u64(json, "client_pid", (uint64_t)now->pids[SBX_RING_CLIENT]);
-	json_member_u64(json, "server_bytes", count_bytes(keeper, SBX_RING_SERVER));
-	json_member_u64(json, "client_bytes", count_bytes(keeper, SBX_RING_CLIENT));
-}
-
 static void reply_status(struct visitor *visitor, const int *fds, size_t n_fds)
 {
+	const struct keeper *keeper = visitor->keeper;
+	const struct generation *now = &keeper->now;
 	_cleanup_text_ struct text answer = TEXT_INIT;
 	struct json_writer json;
 
 	json_begin_object(&json, &answer);
-	add_status(visitor->keeper, &json);
+	json_member_bool(&json, "ok", true);
+	json_member_string(&json, "name", keeper->options.name);
+	json_member_string(&json, "state", name_state(now));
+	json_member_string(&json, "mode", keeper->options.is_call ? "call" : "stream");
+	json_member_u64(&json, "capacity", keeper->options.capacity);
+	json_member_u64(&json, "keeper_pid", (uint64_t)getpid());
+	json_member_u64(&json, "server_pid", (uint64_t)now->pids[SBX_RING_SERVER]);
+	json_member_u64(&json, "client_pid", (uint64_t)now->pids[SBX_RING_CLIENT]);
+	json_member_u64(&json, "server_bytes", count_bytes(keeper, SBX_RING_SERVER));
+	json_member_u64(&json, "client_bytes", count_bytes(keeper, SBX_RING_CLIENT));
 	json_end_object(&json);
 	reply(visitor, &answer, fds, n_fds);
 }

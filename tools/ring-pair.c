@@ -32,17 +32,7 @@ struct pair {
 
 enum { WITH, COMMAND };
 
-static int make_sockets(struct pair *pair, struct sbx_error *err)
-{
-	pair->number = process_free_number(PROCESS_FIRST_FD);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair->sockets) < 0)
-		return sbx_error_what(err, -errno, "cannot make the socket of the channel");
-	return 0;
-}
-
-static void become(const struct pair *pair, int which, char *const argv[])
-	__attribute__((__noreturn__));
-static void become(const struct pair *pair, int which, char *const argv[])
+static noreturn void become(const struct pair *pair, int which, char *const argv[])
 {
 	if (process_give(pair->sockets[which], pair->number, RING_FD_VARIABLE) < 0)
 		_exit(TOOL_FAILED);
@@ -110,15 +100,6 @@ static void reap(struct pair *pair)
 	}
 }
 
-static void wait_for_both(struct pair *pair)
-{
-	siginfo_t info;
-
-	for (reap(pair); pair->pids[WITH] > 0 || pair->pids[COMMAND] > 0; reap(pair))
-		if (sigwaitinfo(&pair->waited, &info) > 0 && info.si_signo != SIGCHLD)
-			pass_signal(pair, &info);
-}
-
 static void warn_of_server(const struct pair *pair)
 {
 	struct sbx_error warning = { .code = 0 };
@@ -132,33 +113,31 @@ static void warn_of_server(const struct pair *pair)
 	tool_tell(pair->run, &warning);
 }
 
-static int check(const struct ring_values *values, struct sbx_error *err)
-{
-	if (values->with && values->with[0] != '\0')
-		return 0;
-	return ring_refuse(err, "no --with given", "a pair is two commands",
-			   "write --with='sbx-ring recv --create' for the server's side");
-}
-
 int ring_verb_pair(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
 	const struct ring_values *values = run->values;
 	_cleanup_(pair_deinit) struct pair pair = { .run = run, .sockets = { -EBADF, -EBADF } };
 	char *shell[] = { (char *)SHELL, (char *)"-c", (char *)values->with, NULL };
-	int r = check(values, err);
+	siginfo_t info;
+	int r = 0;
 
+	if (!values->with || values->with[0] == '\0')
+		return ring_refuse(err, "no --with given", "a pair is two commands",
+				   "write --with='sbx-ring recv --create' for the server's side");
 	operands[n_operands] = NULL;
-	if (r != 0)
-		return r;
 	block_signals(&pair);
-	r = make_sockets(&pair, err);
+	pair.number = process_free_number(PROCESS_FIRST_FD);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair.sockets) < 0)
+		r = sbx_error_what(err, -errno, "cannot make the socket of the channel");
 	if (r == 0)
 		r = start(&pair, WITH, shell, err);
 	if (r == 0)
 		r = start(&pair, COMMAND, operands, err);
 	close_sockets(&pair);
-	wait_for_both(&pair);
+	for (reap(&pair); pair.pids[WITH] > 0 || pair.pids[COMMAND] > 0; reap(&pair))
+		if (sigwaitinfo(&pair.waited, &info) > 0 && info.si_signo != SIGCHLD)
+			pass_signal(&pair, &info);
 	if (r < 0)
 		return r;
 	warn_of_server(&pair);

@@ -61,8 +61,7 @@ static int write_one(struct sbx_ring *ring, int to)
 	return r;
 }
 
-static void be_the_writer(struct piping *piping) __attribute__((__noreturn__));
-static void be_the_writer(struct piping *piping)
+static noreturn void be_the_writer(struct piping *piping)
 {
 	/* The other process may take long to make much memory; its end is an event. */
 	struct sbx_ring_config config = { .size = sizeof(config),
@@ -91,9 +90,7 @@ static void be_the_writer(struct piping *piping)
 
 /* ---- this process ---- */
 
-static void become_consumer(struct piping *piping, char *const argv[])
-	__attribute__((__noreturn__));
-static void become_consumer(struct piping *piping, char *const argv[])
+static noreturn void become_consumer(struct piping *piping, char *const argv[])
 {
 	if (dup2(piping->pipe[0], STDIN_FILENO) < 0)
 		_exit(TOOL_FAILED);

@@ -30,15 +30,12 @@ static const char *const ends[] = {
 
 int ring_record_open(const struct ring_values *values, struct recorder *ret, struct sbx_error *err)
 {
-	if (values->audit_fd < 0)
-		return recorder_open_spool(ret, environ, err);
-	/* A copy: it may be stderr, which is still needed after the last record. */
-	int fd = fcntl(values->audit_fd, F_DUPFD_CLOEXEC, 3);
+	int fd = values->audit_fd;
 
-	if (fd < 0)
+	/* A copy: it may be stderr, which is still needed after the last record. */
+	if (fd >= 0 && (fd = fcntl(fd, F_DUPFD_CLOEXEC, 3)) < 0)
 		return sbx_error_what(err, -errno, "cannot use --audit-fd=%d", values->audit_fd);
-	recorder_use_fd(ret, fd);
-	return 0;
+	return recorder_open(ret, fd, environ, err);
 }
 
 static void add_peer(struct json_writer *json, const struct peer *peer)

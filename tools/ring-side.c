@@ -84,7 +84,6 @@ static int set_property(struct sbx_ring_config *config, const char *property, st
 {
 	const char *equals = strchr(property, '=');
 	_cleanup_free_ char *key = equals ? strndup(property, (size_t)(equals - property)) : NULL;
-	int r;
 
 	if (!equals)
 		return error_fill(err, -EINVAL, "it has no '='",
@@ -92,16 +91,7 @@ static int set_property(struct sbx_ring_config *config, const char *property, st
 				  property);
 	if (!key)
 		return sbx_error_what(err, -ENOMEM, "cannot read the properties");
-	r = sbx_ring_configure(config, key, equals + 1, err);
-	return r;
-}
-
-static int set_transport(struct sbx_ring_config *config, const char *transport,
-			 struct sbx_error *err)
-{
-	int r = sbx_ring_configure(config, "ipc_transport", transport, err);
-
-	return r < 0 ? error_retell(err, r, "option '--transport' cannot take '%s'", transport) : 0;
+	return sbx_ring_configure(config, key, equals + 1, err);
 }
 
 /* Properties first: an option on the same command line wins. */
@@ -112,10 +102,13 @@ static int configure(const struct side *side, struct sbx_ring_config *config, st
 
 	for (size_t i = 0; r == 0 && i < values->properties.n_items; i++)
 		r = set_property(config, values->properties.items[i], err);
-	if (r == 0 && values->transport)
-		r = set_transport(config, values->transport, err);
 	if (r < 0)
 		return r;
+	if (values->transport)
+		r = sbx_ring_configure(config, "ipc_transport", values->transport, err);
+	if (r < 0)
+		return error_retell(err, r, "option '--transport' cannot take '%s'",
+				    values->transport);
 	if (values->mode)
 		config->mode = find_word(ring_modes, values->mode);
 	if (values->when_full)
@@ -155,20 +148,6 @@ static int read_variable(struct sbx_error *err)
 	return (int)number;
 }
 
-static int no_channel(const struct ring_values *values, bool is_shared, struct sbx_error *err)
-{
-	static const char why[] =
-		"there is no NAME, --endpoint or --fd, and " RING_FD_VARIABLE " is not set";
-
-	return ring_refuse(
-		err, "no channel given", why,
-		!is_shared	? "write the path of a unix socket: --endpoint=/PATH"
-		: values->serve ? "write --endpoint=NAME, with a NAME of 'sbx-ring ls', or start "
-				  "it with 'sbx-ring pair'"
-				: "write a NAME of 'sbx-ring ls', or start it with 'sbx-ring "
-				  "pair'");
-}
-
 static int find_given(const struct side *side, const char *name,
 		      const struct sbx_ring_config *config, struct place *ret,
 		      struct sbx_error *err)
@@ -186,9 +165,17 @@ static int find_given(const struct side *side, const char *name,
 	if (name || endpoint || fd >= 0 || config->transport == SBX_RING_TCP)
 		return 0;
 	ret->socket = read_variable(err);
-	if (ret->socket == -ENOENT)
-		return no_channel(values, config->transport == SBX_RING_SHARED_MEMORY, err);
-	return ret->socket < 0 ? TOOL_USAGE : 0;
+	if (ret->socket != -ENOENT)
+		return ret->socket < 0 ? TOOL_USAGE : 0;
+	return ring_refuse(
+		err, "no channel given",
+		"there is no NAME, --endpoint or --fd, and " RING_FD_VARIABLE " is not set",
+		config->transport != SBX_RING_SHARED_MEMORY
+			? "write the path of a unix socket: --endpoint=/PATH"
+		: values->serve
+			? "write --endpoint=NAME, with a NAME of 'sbx-ring ls', or start "
+			  "it with 'sbx-ring pair'"
+			: "write a NAME of 'sbx-ring ls', or start it with 'sbx-ring pair'");
 }
 
 /* A name is of a channel in shared memory; an endpoint of the same transport is one, too. */
@@ -234,14 +221,6 @@ static int check_role(struct side *side, const struct place *place, struct sbx_e
 	return 0;
 }
 
-/* The first option that has set @config's size or mode. */
-static const char *name_choice(const struct ring_values *values)
-{
-	if (values->size > 0)
-		return "--size";
-	return values->mode ? "--mode" : "--property with a size";
-}
-
 /* What another process chooses, or the transport does not have, would be ignored. */
 static int check_choices(const struct side *side, const struct sbx_ring_config *config,
 			 const struct place *place, struct sbx_error *err)
@@ -255,7 +234,11 @@ static int check_choices(const struct side *side, const struct sbx_ring_config *
 	if (!is_shared)
 		return ring_refuse(err, "--mode has no effect on this transport",
 				   "only channels in shared memory have modes", "leave it out");
-	(void)snprintf(what, sizeof(what), "%s has no effect here", name_choice(values));
+	/* The first option that has set size or mode. */
+	(void)snprintf(what, sizeof(what), "%s has no effect here",
+		       values->size > 0 ? "--size"
+		       : values->mode	? "--mode"
+					: "--property with a size");
 	if (place->name)
 		return ring_refuse(err, what,
 				   "the keeper has chosen size and mode of a channel with a name",
@@ -280,18 +263,6 @@ static int check_socket(int socket, struct sbx_error *err)
 			 "start the command with 'sbx-ring pair' or 'sbx-spawn --ring-fd'",
 			 "cannot use file descriptor %d as a channel", socket);
 	return TOOL_USAGE;
-}
-
-static int refuse_follow(struct sbx_error *err)
-{
-	return ring_refuse(err, "--follow needs a channel that can be opened again",
-			   "a channel over a given socket ends with the other side",
-			   "write a NAME of 'sbx-ring create --keep', or --endpoint");
-}
-
-static void know_peer_of(struct side *side, int socket)
-{
-	side->has_peer = peer_identify(socket, &side->peer) == 0;
 }
 
 /* The keeper knows which process has the other role now. False if it does not tell. */
@@ -390,7 +361,7 @@ static int open_ring(struct side *side, const struct sbx_ring_config *config, in
 		return r;
 	side->config = *config;
 	if (socket >= 0) {
-		know_peer_of(side, socket);
+		side->has_peer = peer_identify(socket, &side->peer) == 0;
 		tell_of_the_wait(side, socket);
 	}
 	side->timeout_usec = config->timeout_usec;
@@ -429,8 +400,12 @@ int side_open(struct side *side, const char *name, struct sbx_error *err)
 		r = check_role(side, &place, err);
 	if (r == 0)
 		r = check_choices(side, &config, &place, err);
-	if (r == 0 && place.socket >= 0)
-		r = side->values->follow ? refuse_follow(err) : check_socket(place.socket, err);
+	if (r == 0 && place.socket >= 0 && side->values->follow)
+		r = ring_refuse(err, "--follow needs a channel that can be opened again",
+				"a channel over a given socket ends with the other side",
+				"write a NAME of 'sbx-ring create --keep', or --endpoint");
+	else if (r == 0 && place.socket >= 0)
+		r = check_socket(place.socket, err);
 	if (r != 0)
 		return r;
 	if (place.socket >= 0)
@@ -576,8 +551,7 @@ static void explain(struct side *side, int r, const char *doing, struct sbx_erro
 		if (explanations[i].code != r)
 			continue;
 		sbx_error_why(err, "%s", explanations[i].why);
-		if (explanations[i].fix)
-			sbx_error_fix(err, "%s", explanations[i].fix);
+		sbx_error_fix(err, "%s", explanations[i].fix);
 	}
 }
 

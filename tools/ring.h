@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdnoreturn.h>
 #include <sys/types.h>
 
 #include <sbx/ring.h>
@@ -128,7 +129,6 @@ struct side {
 		.run = (the_run), .values = (the_run)->values, .recorder = RECORDER_INIT,          \
 		.peer = PEER_INIT, .role = (the_role)                                              \
 	}
-#define _cleanup_side_ _cleanup_(side_deinit)
 /* Closes the channel, as one that failed if it is still open. */
 void side_deinit(struct side *side);
 
@@ -179,7 +179,6 @@ struct input {
 	bool is_at_end;
 };
 
-#define _cleanup_input_ _cleanup_(input_deinit)
 void input_deinit(struct input *input);
 /* Is a whole record in the buffer? */
 bool input_is_ready(struct input *input);
@@ -202,7 +201,6 @@ struct output {
 	bool is_terminal; /* set with the first message */
 };
 
-#define _cleanup_output_ _cleanup_(output_deinit)
 void output_deinit(struct output *output);
 /* Writes or keeps one message. 0 or negative errno. */
 int output_add(struct output *output, const void *bytes, size_t n_bytes);
@@ -224,7 +222,7 @@ int process_free_number(int from);
  * negative errno. */
 int process_give(int fd, int number, const char *variable);
 /* Never returns: executes argv, or writes an error as tools do and exits with 126 or 127. */
-void process_exec(const struct tool_run *run, char *const argv[]) __attribute__((__noreturn__));
+noreturn void process_exec(const struct tool_run *run, char *const argv[]);
 
 /* ---- ring-directory.c: the sockets of keepers ---- */
 

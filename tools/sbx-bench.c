@@ -211,15 +211,6 @@ static int measure_and_judge(struct settings *settings, const struct bench *benc
 	return 0;
 }
 
-static void show_progress(const struct tool_run *run, const char *name)
-{
-	if (!tool_wants_progress(run))
-		return;
-	/* An empty name clears the line before a row is printed. */
-	(void)fprintf(stderr, "\r\033[K%s%s", name[0] ? "measuring " : "", name);
-	(void)fflush(stderr);
-}
-
 static int slower(const struct settings *settings, unsigned n_slower, const char *names,
 		  struct sbx_error *err)
 {
@@ -252,17 +243,6 @@ static int find_incomparable(const struct settings *settings, struct sbx_error *
 	return TOOL_YES;
 }
 
-static void add_result(struct tool_run *run, const struct bench *bench,
-		       const struct measure_result *result, const struct report_change *change)
-{
-	if (run->json)
-		report_add_json(&run->out, bench, result, change);
-	else
-		report_add_row(&run->out, bench, result, change);
-	log_write(&run->log, LOG_LEVEL_INFO, NULL, "%s: %zu samples of %llu operations",
-		  bench->name, result->n_samples, (unsigned long long)result->batch);
-}
-
 static int measure_all(struct tool_run *run, struct settings *settings, struct sbx_error *err)
 {
 	_cleanup_text_ struct text slow = TEXT_INIT;
@@ -278,12 +258,17 @@ static int measure_all(struct tool_run *run, struct settings *settings, struct s
 
 		if (!bench_is_selected(bench, settings->filter))
 			continue;
-		show_progress(run, bench->name);
+		tool_show_measuring(run, bench->name);
 		r = measure_and_judge(settings, bench, &result, &change, err);
-		show_progress(run, "");
+		tool_show_measuring(run, "");
 		if (r < 0)
 			return r;
-		add_result(run, bench, &result, &change);
+		if (run->json)
+			report_add_json(&run->out, bench, &result, &change);
+		else
+			report_add_row(&run->out, bench, &result, &change);
+		log_write(&run->log, LOG_LEVEL_INFO, NULL, "%s: %zu samples of %llu operations",
+			  bench->name, result.n_samples, (unsigned long long)result.batch);
 		if (change.past_threshold)
 			text_addf(&slow, "%s%s (%+.1f%%)", n_slower++ ? ", " : "", bench->name,
 				  change.percent);

@@ -143,9 +143,8 @@ int changes_prepare(struct spawn_run *run, struct sbx_error *err)
 	const char *value = run->values->out, *path, *parent, *name;
 	int r = check_ending(value, err);
 
-	if (r < 0)
-		return r;
-	r = spawn_read_path(run, "--out", value, &path, err);
+	if (r >= 0)
+		r = spawn_read_path(run, "--out", value, &path, err);
 	if (r < 0)
 		return r;
 	changes->parent = open_parent(run, path, &parent, err);

@@ -54,16 +54,6 @@ void spawn_say_repositories(const struct spawn_run *run)
 		(void)fd_write_all(STDERR_FILENO, text_string(&text), text.len);
 }
 
-/* git itself only reports a read-only file system. */
-static void add_read_only(struct text *text, const struct plan *plan)
-{
-	if (!plan->git)
-		return;
-	text_add(text, SPAWN_TOOL ": note: '");
-	text_add_visible(text, plan->git, strlen(plan->git));
-	text_add(text, "' is read-only in the sandbox; to add and commit, use --write .git\n");
-}
-
 /* The host's directory that the command sees at @path with the host's owner; false: none. */
 static bool find_source(const struct plan *plan, const char *path, struct text *ret)
 {
@@ -134,9 +124,15 @@ static void add_owner(struct text *text, const struct spawn_run *run)
 
 static void add_git(struct text *text, const struct spawn_run *run)
 {
+	const char *path = run->plan->git;
+
 	add_owner(text, run);
-	if (text->len == 0)
-		add_read_only(text, run->plan);
+	if (text->len > 0 || !path)
+		return;
+	/* git itself only reports a read-only file system. */
+	text_add(text, SPAWN_TOOL ": note: '");
+	text_add_visible_string(text, path);
+	text_add(text, "' is read-only in the sandbox; to add and commit, use --write .git\n");
 }
 
 /* The filter returns EPERM, which tracers report as a setting of the host. */

@@ -51,7 +51,7 @@
 #define FIRST_FREE_FD 16
 #define SAID_MAX 8
 
-bool spawn_uses_proxy(const struct spawn_run *run)
+static bool uses_proxy(const struct spawn_run *run)
 {
 	return run->plan && strcmp(run->plan->net_mode, "proxy") == 0;
 }
@@ -246,27 +246,22 @@ static int open_service(struct spawn_run *run, struct sbx_error *err)
 
 /* ---- the life of the connection ---- */
 
-static int open_socket(struct spawn_run *run, struct sbx_error *err)
-{
-	int r;
-
-	if (run->values->proxy_fd >= 0) {
-		run->proxy.place = SPAWN_PROXY_FD;
-		run->proxy.socket = fcntl(run->values->proxy_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
-		return run->proxy.socket < 0 ? sbx_error_what(err, -errno, "cannot use --proxy-fd")
-					     : 0;
-	}
-	r = open_service(run, err);
-	return r == 1 ? open_own(run, err) : r;
-}
-
 int spawn_open_proxy(struct spawn_run *run, struct sbx_error *err)
 {
-	int r;
+	int fd = run->values->proxy_fd, r;
 
-	if (!spawn_uses_proxy(run))
+	if (!uses_proxy(run))
 		return 0;
-	r = open_socket(run, err);
+	if (fd >= 0) {
+		run->proxy.place = SPAWN_PROXY_FD;
+		run->proxy.socket = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+		r = run->proxy.socket < 0 ? sbx_error_what(err, -errno, "cannot use --proxy-fd")
+					  : 0;
+	} else {
+		r = open_service(run, err);
+		if (r == 1)
+			r = open_own(run, err);
+	}
 	return r < 0 ? r : make_artefact(run, err);
 }
 
@@ -350,45 +345,33 @@ int spawn_await_proxy(void *userdata, struct sbx_error *err)
 	return r;
 }
 
-static bool take_summary(struct spawn_run *run)
+void spawn_end_proxy(struct spawn_run *run)
 {
 	struct handover_summary *summary = arena_alloc(&run->arena, sizeof(*summary));
 
-	if (!summary || handover_send_end(run->proxy.socket) < 0 ||
-	    wait_for(run->proxy.socket, END_MSEC) < 0 ||
-	    handover_receive_answer(run->proxy.socket, &run->arena, summary, NULL, NULL) < 0)
-		return false;
-	run->proxy.summary = summary;
-	return true;
-}
-
-/* The process ends when its socket is closed; it is killed if it does not. */
-static void reap(struct spawn_run *run)
-{
-	_cleanup_close_ int pidfd = run->proxy.pid > 0 ? pidfd_of(run->proxy.pid) : -EBADF;
-
-	if (run->proxy.pid <= 0)
-		return;
-	if (pidfd < 0 || wait_for(pidfd, EXIT_MSEC) < 0)
-		(void)kill(run->proxy.pid, SIGKILL);
-	while (waitpid(run->proxy.pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
-	run->proxy.pid = 0;
-}
-
-void spawn_end_proxy(struct spawn_run *run)
-{
-	if (run->proxy.is_accepted)
-		run->proxy.is_lost = !take_summary(run);
+	if (run->proxy.is_accepted && summary && handover_send_end(run->proxy.socket) >= 0 &&
+	    wait_for(run->proxy.socket, END_MSEC) >= 0 &&
+	    handover_receive_answer(run->proxy.socket, &run->arena, summary, NULL, NULL) >= 0)
+		run->proxy.summary = summary;
+	run->proxy.is_lost = run->proxy.is_accepted && !run->proxy.summary;
 	spawn_close_proxy(run);
 }
 
 void spawn_close_proxy(struct spawn_run *run)
 {
+	_cleanup_close_ int pidfd = run->proxy.pid > 0 ? pidfd_of(run->proxy.pid) : -EBADF;
+
 	close_fd(&run->proxy.socket);
 	close_fd(&run->proxy.artefact);
 	run->proxy.socket = run->proxy.artefact = -EBADF;
-	reap(run);
+	if (run->proxy.pid <= 0)
+		return;
+	/* The process ends when its socket is closed; it is killed if it does not. */
+	if (pidfd < 0 || wait_for(pidfd, EXIT_MSEC) < 0)
+		(void)kill(run->proxy.pid, SIGKILL);
+	while (waitpid(run->proxy.pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	run->proxy.pid = 0;
 }
 
 /* ---- at the end ---- */
@@ -488,23 +471,20 @@ static void add_denial(struct json_writer *json, const struct handover_denial *d
 	json_end_object(json);
 }
 
-static void add_counters(struct json_writer *json, const struct handover_summary *summary)
-{
-	json_member_object(json, "counters");
-	for (size_t i = 0; summary && i < summary->n_counters; i++)
-		json_member_u64(json, summary->counters[i].name, summary->counters[i].value);
-	json_end_object(json);
-}
-
 static void add_network(struct json_writer *json, const struct spawn_run *run)
 {
+	const struct handover_summary *summary = run->proxy.summary;
 	json_member_object(json, "network");
 	json_member_string(json, "mode", run->plan->net_mode);
 	if (run->proxy.place != SPAWN_PROXY_NONE) {
 		json_member_u64(json, "port", spawn_proxy_port(run));
 		json_member_string(json, "proxy", spawn_proxy_place(run));
 		json_member_bool(json, "lost", run->proxy.is_lost);
-		add_counters(json, run->proxy.summary);
+		json_member_object(json, "counters");
+		for (size_t i = 0; summary && i < summary->n_counters; i++)
+			json_member_u64(json, summary->counters[i].name,
+					summary->counters[i].value);
+		json_end_object(json);
 	}
 	json_end_object(json);
 }

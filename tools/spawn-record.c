@@ -102,17 +102,16 @@ static void add_argv(struct json_writer *json, char *const *argv)
 		add_digest_of_argv(json, argv);
 }
 
-static void add_digest(struct json_writer *json, const struct plan *plan)
+void spawn_add_digest(struct json_writer *json, const struct plan *plan)
 {
 	json_add_name(json, "policy_digest");
-	if (!plan || !plan->has_digest) {
+	if (plan && plan->has_digest)
+		add_hex(json, plan->digest);
+	else
 		json_add_null(json);
-		return;
-	}
-	add_hex(json, plan->digest);
 }
 
-static void add_layers(struct json_writer *json, const struct plan *plan)
+void spawn_add_layers(struct json_writer *json, const struct plan *plan)
 {
 	json_member_array(json, "layers");
 	for (unsigned bit = 1; plan && bit & LAYERS_ALL; bit <<= 1)
@@ -126,8 +125,8 @@ static void add_sandbox(struct json_writer *json, const struct spawn_run *run)
 	json_member_string(json, "sandbox_id", run->request.id);
 	add_argv(json, run->request.argv);
 	json_member_string(json, "tier", run->plan ? tier_name(run->plan->tier) : "none");
-	add_layers(json, run->plan);
-	add_digest(json, run->plan);
+	spawn_add_layers(json, run->plan);
+	spawn_add_digest(json, run->plan);
 }
 
 int spawn_record_created(struct spawn_run *run, struct sbx_error *err)

@@ -43,25 +43,6 @@ static void add_usage(struct json_writer *json, const struct rusage *usage)
 	json_end_object(json);
 }
 
-/* Directories that have become git repositories. */
-static void add_repositories(struct json_writer *json, const struct spawn_run *run)
-{
-	json_member_array(json, "new_repositories");
-	for (size_t i = 0; i < run->n_repositories; i++)
-		json_add_string(json, run->repositories[i]->source);
-	json_end_array(json);
-}
-
-/* Only limits whose enforcement is known. */
-static void add_reached(struct json_writer *json, unsigned reached)
-{
-	json_member_array(json, "limits_reached");
-	for (unsigned i = 0; i < N_LIMITS; i++)
-		if (reached & (1u << i))
-			json_add_string(json, limit_name((enum limit)i));
-	json_end_array(json);
-}
-
 void spawn_add_result(struct json_writer *json, const struct spawn_run *run)
 {
 	const struct spawn_result *result = &run->result;
@@ -69,8 +50,17 @@ void spawn_add_result(struct json_writer *json, const struct spawn_run *run)
 	json_member_u64(json, "status", (uint64_t)result->status);
 	json_member_string(json, "reason", spawn_reason_name(result->reason));
 	json_member_string(json, "protection_lost", result->lost);
-	add_reached(json, result->reached);
-	add_repositories(json, run);
+	/* Only limits whose enforcement is known. */
+	json_member_array(json, "limits_reached");
+	for (unsigned i = 0; i < N_LIMITS; i++)
+		if (result->reached & (1u << i))
+			json_add_string(json, limit_name((enum limit)i));
+	json_end_array(json);
+	/* Directories that have become git repositories. */
+	json_member_array(json, "new_repositories");
+	for (size_t i = 0; i < run->n_repositories; i++)
+		json_add_string(json, run->repositories[i]->source);
+	json_end_array(json);
 	json_add_name(json, "exit");
 	if (result->exit_code >= 0)
 		json_add_i64(json, result->exit_code);
@@ -120,18 +110,10 @@ static void add_limits(struct json_writer *json, const struct plan *plan)
 
 static void add_plan(struct json_writer *json, const struct plan *plan)
 {
-	_cleanup_text_ struct text hex = TEXT_INIT;
-
 	json_member_string(json, "tier", tier_name(plan->tier));
-	json_member_array(json, "layers");
-	for (unsigned bit = 1; bit & LAYERS_ALL; bit <<= 1)
-		if (plan->layers & bit)
-			json_add_string(json, layer_name(bit));
-	json_end_array(json);
+	spawn_add_layers(json, plan);
 	add_limits(json, plan);
-	if (plan->has_digest)
-		digest_add_hex(&hex, plan->digest);
-	json_member_string(json, "policy_digest", plan->has_digest ? text_string(&hex) : NULL);
+	spawn_add_digest(json, plan);
 }
 
 /* Files that the command made and that the archive of --out leaves out. */

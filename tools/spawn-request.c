@@ -184,28 +184,22 @@ static int check_fd(const char *word, int fd, struct sbx_error *err)
 	"give it one end of a socketpair(AF_UNIX, SOCK_SEQPACKET), whose other end the server of " \
 	"the channel holds"
 
-/* The first reason why @fd cannot be the socket of a channel, or NULL; @passed are those of
- * --pass-fd. */
-static const char *find_ring_fault(const struct spawn_values *values, int fd, const int *passed,
-				   size_t n_passed)
-{
-	bool is_used = fd == values->policy_fd || fd == values->proxy_fd ||
-		       fd == values->report_fd || fd == values->audit_fd;
-
-	for (size_t i = 0; i < n_passed; i++)
-		is_used = is_used || fd == passed[i];
-	return is_used ? "another option uses the same file descriptor" : fd_find_socket_fault(fd);
-}
-
+/* Can the fd be the socket of a channel? @passed are those of --pass-fd. */
 static int check_ring(const struct spawn_values *values, const int *passed, size_t n_passed,
 		      struct sbx_error *err)
 {
-	const char *fault = find_ring_fault(values, values->ring_fd, passed, n_passed);
+	int fd = values->ring_fd;
+	bool is_used = fd == values->policy_fd || fd == values->proxy_fd ||
+		       fd == values->report_fd || fd == values->audit_fd;
+	const char *fault;
 	char word[16];
 
+	for (size_t i = 0; i < n_passed; i++)
+		is_used = is_used || fd == passed[i];
+	fault = is_used ? "another option uses the same file descriptor" : fd_find_socket_fault(fd);
 	if (!fault)
 		return 0;
-	(void)snprintf(word, sizeof(word), "%d", values->ring_fd);
+	(void)snprintf(word, sizeof(word), "%d", fd);
 	return spawn_bad_value("--ring-fd", word, fault, A_CONNECTED_SOCKET, err);
 }
 
@@ -369,19 +363,6 @@ static int read_places(struct spawn_run *run, struct sbx_error *err)
 	return r < 0 ? r : read_directory(run, "--cwd", values->cwd, &run->request.cwd, err);
 }
 
-/* argv of the command, with the NULL that execve() expects. */
-static int read_command(struct spawn_run *run, int n_operands, char *operands[],
-			struct sbx_error *err)
-{
-	char **argv = arena_alloc(&run->arena, ((size_t)n_operands + 1) * sizeof(*argv));
-
-	if (!argv)
-		return spawn_no_memory(err);
-	memcpy(argv, operands, (size_t)n_operands * sizeof(*argv));
-	run->request.argv = argv;
-	return 0;
-}
-
 int spawn_read_request(struct spawn_run *run, int n_operands, char *operands[],
 		       struct sbx_error *err)
 {
@@ -391,7 +372,8 @@ int spawn_read_request(struct spawn_run *run, int n_operands, char *operands[],
 	};
 	const struct spawn_values *values = run->values;
 	struct spawn_request *request = &run->request;
-	int r;
+	char **argv;
+	int r = 0;
 
 	*request = (struct spawn_request){
 		.environment = environ,
@@ -410,7 +392,12 @@ int spawn_read_request(struct spawn_run *run, int n_operands, char *operands[],
 		.devices = values->device.items,
 		.n_devices = values->device.n_items,
 	};
-	r = read_command(run, n_operands, operands, err);
+	/* With the NULL that execve() expects. */
+	argv = arena_alloc(&run->arena, ((size_t)n_operands + 1) * sizeof(*argv));
+	if (!argv)
+		return spawn_no_memory(err);
+	memcpy(argv, operands, (size_t)n_operands * sizeof(*argv));
+	request->argv = argv;
 	for (size_t i = 0; r == 0 && i < N_ELEMENTS(parts); i++)
 		r = parts[i](run, err);
 	return r < 0 ? r : spawn_read_limits(values, request->limits, err);

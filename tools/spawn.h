@@ -244,12 +244,14 @@ int spawn_open_report(struct spawn_run *run, struct sbx_error *err);
 /* Before spawn_take_fds(), which changes the fd number. */
 int spawn_check_report(const struct spawn_values *values, struct sbx_error *err);
 void spawn_write_report(const struct spawn_run *run);
-/* The members that records and reports share. */
+/* The members that records and reports share; without a plan there are no layers and no digest. */
 struct json_writer;
 void spawn_add_result(struct json_writer *json, const struct spawn_run *run);
+void spawn_add_layers(struct json_writer *json, const struct plan *plan);
+void spawn_add_digest(struct json_writer *json, const struct plan *plan);
 
 /* spawn-proxy.c */
-bool spawn_uses_proxy(const struct spawn_run *run);
+
 /* Connects to the proxy or starts it, in the network mode proxy. */
 int spawn_open_proxy(struct spawn_run *run, struct sbx_error *err);
 /* Hooks: hands it the listeners; waits until it has taken them. */

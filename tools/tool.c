@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -358,6 +359,14 @@ bool tool_wants_progress(const struct tool_run *run)
 {
 	return is_wanted(run, "progress",
 			 run->verbosity >= 0 && !run->json && isatty(STDERR_FILENO));
+}
+
+void tool_show_measuring(const struct tool_run *run, const char *name)
+{
+	if (!tool_wants_progress(run))
+		return;
+	(void)fprintf(stderr, "\r\033[K%s%s", name[0] ? "measuring " : "", name);
+	(void)fflush(stderr);
 }
 
 void tool_begin_progress(const struct tool_run *run, struct progress *ret, const char *what)

@@ -75,5 +75,7 @@ void tool_tell_lines(const struct tool_run *run, struct sbx_error *err, const ch
 
 /* Should progress be shown on stderr? "auto" means a terminal, without --quiet and --json. */
 bool tool_wants_progress(const struct tool_run *run);
+/* Shows on stderr what is measured, if progress is wanted; an empty name clears the line. */
+void tool_show_measuring(const struct tool_run *run, const char *name);
 /* Starts a progress line on stderr for a number of records, if it is wanted; @what: "verifying". */
 void tool_begin_progress(const struct tool_run *run, struct progress *ret, const char *what);

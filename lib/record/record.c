@@ -140,6 +140,15 @@ int recorder_open_spool(struct recorder *recorder, char *const *environment, str
 	return r;
 }
 
+int recorder_open(struct recorder *recorder, int fd, char *const *environment,
+		  struct sbx_error *err)
+{
+	if (fd < 0)
+		return recorder_open_spool(recorder, environment, err);
+	recorder_use_fd(recorder, fd);
+	return 0;
+}
+
 /* Connects to a new instance of the service at the same path, or else opens the spool. If both
  * fail, the next record tries again. */
 static int leave_service(struct recorder *recorder)

@@ -346,23 +346,23 @@ static int make_directory_of(const char *path, struct sbx_error *err)
 	return 0;
 }
 
-int service_listen_usual(struct service *service, const char *name, mode_t mode,
+int service_listen_usual(struct service *service, const char *name, const char *path, mode_t mode,
 			 struct clients *clients, struct sbx_error *err)
 {
-	_cleanup_text_ struct text path = TEXT_INIT;
+	_cleanup_text_ struct text usual = TEXT_INIT;
 	int r;
 
-	if (find_handed_over(service, name) >= 0)
-		return service_listen(service, name, NULL, mode, clients, err);
-	r = service_add_path(&path, name, err);
+	if (path || find_handed_over(service, name) >= 0)
+		return service_listen(service, name, path, mode, clients, err);
+	r = service_add_path(&usual, name, err);
 	/* Started by a socket unit, without a runtime directory: let service_listen() report which
 	 * socket the manager did not pass. */
 	if (r < 0 && service->handed_over.n_fds > 0)
 		return service_listen(service, name, NULL, mode, clients, err);
 	if (r < 0)
 		return r;
-	r = make_directory_of(path.data, err);
-	return r < 0 ? r : service_listen(service, name, path.data, mode, clients, err);
+	r = make_directory_of(usual.data, err);
+	return r < 0 ? r : service_listen(service, name, usual.data, mode, clients, err);
 }
 
 /* sd_notify() separates assignments by newlines: a newline in the text would inject another one. */

@@ -53,9 +53,9 @@ struct ready *service_ready(const struct service *service);
 int service_listen(struct service *service, const char *name, const char *path, mode_t mode,
 		   struct clients *clients, struct sbx_error *err);
 
-/* Like service_listen() at the default path (see service_add_path()), if the manager passed no
- * socket; creates the directory. */
-int service_listen_usual(struct service *service, const char *name, mode_t mode,
+/* Like service_listen(), but without @path at the default one (see service_add_path()), if the
+ * manager passed no socket; creates its directory. */
+int service_listen_usual(struct service *service, const char *name, const char *path, mode_t mode,
 			 struct clients *clients, struct sbx_error *err);
 /* Adds the default path: /run/sbx/NAME.sock for root, else $XDG_RUNTIME_DIR/sbx/NAME.sock; -ENOENT
  * if that is unset. */

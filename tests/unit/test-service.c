@@ -273,7 +273,7 @@ static int listen_at_the_usual_place(const char *directory)
 	expect(setenv("XDG_RUNTIME_DIR", directory, 1) == 0);
 	expect_eq(service_new(&log, NULL, NULL, &service, NULL), 0);
 	expect_eq(clients_new(service_ready(service), &log, &protocol, &limits, NULL, &clients), 0);
-	expect_eq(service_listen_usual(service, "probe", 0600, clients, NULL), 0);
+	expect_eq(service_listen_usual(service, "probe", NULL, 0600, clients, NULL), 0);
 	expect_eq(service_add_path(&path, "probe", NULL), 0);
 	expect(strncmp(path.data, directory, strlen(directory)) == 0);
 	expect_str(path.data + strlen(directory), "/sbx/probe.sock");
