@@ -69,9 +69,9 @@ static void tell_refused(struct appending *appending, const struct sbx_error *wh
 		tool_tell(appending->run, &told);
 	} else {
 		log_write(&appending->run->log, LOG_LEVEL_WARNING, NULL,
-			  "%s %llu refused: %s%s%s%s%s", appending->unit,
-			  (unsigned long long)appending->number, why->what, why->why[0] ? ": " : "",
-			  why->why, why->fix[0] ? "; " : "", why->fix);
+			  "%s %" PRIu64 " refused: %s%s%s%s%s", appending->unit, appending->number,
+			  why->what, why->why[0] ? ": " : "", why->why, why->fix[0] ? "; " : "",
+			  why->fix);
 	}
 }
 
@@ -91,8 +91,9 @@ static int tell_where(const struct appending *appending, int r, struct sbx_error
 {
 	if (r == -ENOSPC)
 		sbx_error_fix(err,
-			      "free space on the file system, then append again from %s %llu on",
-			      appending->unit, (unsigned long long)appending->committed_number + 1);
+			      "free space on the file system, then append again from %s %" PRIu64
+			      " on",
+			      appending->unit, appending->committed_number + 1);
 	return r;
 }
 
@@ -104,8 +105,8 @@ static int refuse(struct appending *appending, const struct sbx_error *why, stru
 	if (!values->strict)
 		return 0;
 	return error_fill(err, -EINVAL, why->what, "correct it, or leave out --strict to skip it",
-			  "%s %llu is not a valid record", appending->unit,
-			  (unsigned long long)appending->number);
+			  "%s %" PRIu64 " is not a valid record", appending->unit,
+			  appending->number);
 }
 
 /* Adds what has the next number. 1 if it is in the open group, 0 if it was refused. */
@@ -442,8 +443,8 @@ static void tell_end(const struct appending *appending, const struct source *sou
 		return;
 	if (appending->n_refused > appending->n_told_max)
 		log_write(&appending->run->log, LOG_LEVEL_WARNING, NULL,
-			  "%llu more messages refused",
-			  (unsigned long long)(appending->n_refused - appending->n_told_max));
+			  "%" PRIu64 " more messages refused",
+			  appending->n_refused - appending->n_told_max);
 	if (reason)
 		log_write(&appending->run->log, LOG_LEVEL_WARNING, NULL,
 			  "the other side broke the channel: %s; a record says so", reason);
@@ -501,9 +502,9 @@ int audit_verb_append(void *context, int n_operands, char *operands[], struct sb
 	if (last == 0)
 		last = audit_log_checkpoint(log, rest);
 	if (run->verbosity > 0)
-		log_write(&run->log, LOG_LEVEL_INFO, NULL, "%llu records added, %llu %ss refused",
-			  (unsigned long long)appending.n_added,
-			  (unsigned long long)appending.n_refused, appending.unit);
+		log_write(&run->log, LOG_LEVEL_INFO, NULL,
+			  "%" PRIu64 " records added, %" PRIu64 " %ss refused", appending.n_added,
+			  appending.n_refused, appending.unit);
 	if (r == -EINVAL)
 		return TOOL_USAGE;
 	if (r < 0 || last < 0)

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static int read_patterns(struct audit_settings *settings, struct sbx_error *err)
 	for (uint64_t i = 0; i < list->number; i++) {
 		const struct setting *item;
 
-		(void)snprintf(path, sizeof(path), "audit.redact[%llu]", (unsigned long long)i);
+		(void)snprintf(path, sizeof(path), "audit.redact[%" PRIu64 "]", i);
 		item = policy_get_setting(settings->policy, path);
 		if (item)
 			settings->patterns[settings->n_patterns++] = item->text;
@@ -216,9 +217,8 @@ static int take_in(struct tool_run *run, struct audit_log *log, struct sbx_error
 	r = import_spool(run, log, fd, &taken, err);
 	if (r == 0 && run->verbosity > 0)
 		log_write(&run->log, LOG_LEVEL_INFO, NULL,
-			  "imported %llu records, refused %llu lines",
-			  (unsigned long long)taken.n_records,
-			  (unsigned long long)taken.n_refused + taken.n_torn);
+			  "imported %" PRIu64 " records, refused %" PRIu64 " lines",
+			  taken.n_records, taken.n_refused + taken.n_torn);
 	return r;
 }
 
@@ -263,8 +263,9 @@ static int open_and_take_in(struct tool_run *run, uint64_t wait_usec, struct aud
 		return r;
 	if (audit_log_is_broken(log, &seq))
 		log_write(&run->log, LOG_LEVEL_WARNING, NULL,
-			  "record %llu was changed; 'sbx-audit verify --full' reports details",
-			  (unsigned long long)seq);
+			  "record %" PRIu64
+			  " was changed; 'sbx-audit verify --full' reports details",
+			  seq);
 	r = take_in(run, log, err);
 	if (r < 0)
 		return r;

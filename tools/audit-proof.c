@@ -328,9 +328,8 @@ int audit_verb_verify_proof(void *context, int n_operands, char *operands[], str
 	if (r < 0)
 		return r == -EIO ? r : TOOL_NO;
 	if (run->verbosity >= 0)
-		text_addf(&run->out, "record %llu is in the log of size %llu\n",
-			  (unsigned long long)reader.proof.seq,
-			  (unsigned long long)reader.proof.size);
+		text_addf(&run->out, "record %" PRIu64 " is in the log of size %" PRIu64 "\n",
+			  reader.proof.seq, reader.proof.size);
 	return TOOL_YES;
 }
 
@@ -410,8 +409,8 @@ static int read_hashed(void *userdata, uint64_t index, struct audit_hash *ret)
 
 static int fail_deleted(const struct leaves *leaves, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -ERANGE, "the records before %llu were deleted",
-			     (unsigned long long)leaves->begin.first);
+	(void)sbx_error_what(err, -ERANGE, "the records before %" PRIu64 " were deleted",
+			     leaves->begin.first);
 	sbx_error_why(err, "they exceeded the retention time or the size limit of the policy");
 	sbx_error_fix(err, "restore the archives with them from a copy");
 	return -ERANGE;
@@ -484,7 +483,7 @@ static int find_note(const struct rows *rows, uint64_t least_size, struct notes 
 		return r;
 	return error_fill(err, -ERANGE, "the log has fewer records",
 			  "see how many there are: sbx-audit stats",
-			  "no checkpoint has %llu records", (unsigned long long)least_size);
+			  "no checkpoint has %" PRIu64 " records", least_size);
 }
 
 /* ---- prove ---- */
@@ -618,10 +617,9 @@ int audit_verb_consistency(void *context, int n_operands, char *operands[], stru
 	tree = tree_of(&leaves, hasher);
 	if (old_size == 0 || old_size > new_size || new_size > end) {
 		(void)sbx_error_what(err, -EINVAL, "cannot compare the log at these two sizes");
-		sbx_error_why(err, "the log has %llu records, and it only grows",
-			      (unsigned long long)end);
-		sbx_error_fix(err, "give two sizes from 1 to %llu, the smaller one first",
-			      (unsigned long long)end);
+		sbx_error_why(err, "the log has %" PRIu64 " records, and it only grows", end);
+		sbx_error_fix(err, "give two sizes from 1 to %" PRIu64 ", the smaller one first",
+			      end);
 		return TOOL_USAGE;
 	}
 	if (old_size < leaves.begin.first)

@@ -102,16 +102,6 @@ static int follow(struct querying *querying, struct sbx_error *err)
 	}
 }
 
-static int read_last(const char *text, uint64_t *ret, struct sbx_error *err)
-{
-	struct sbx_error why = { .code = 0 };
-
-	if (!text || units_parse_count(text, ret, &why) == 0)
-		return 0;
-	return error_fill(err, -EINVAL, why.why, why.fix, "option '--last' cannot take '%.100s'",
-			  text);
-}
-
 int audit_verb_tail(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
@@ -119,8 +109,12 @@ int audit_verb_tail(void *context, int n_operands, char *operands[], struct sbx_
 	_cleanup_rows_ struct rows rows = ROWS_INIT;
 	_cleanup_querying_ struct querying querying = { .next = 0 };
 	uint64_t n_last = TAIL_DEFAULT;
-	int r = read_last(values->last, &n_last, err);
+	struct sbx_error why = { .code = 0 };
+	int r = 0;
 
+	if (values->last && units_parse_count(values->last, &n_last, &why) < 0)
+		r = error_fill(err, -EINVAL, why.why, why.fix,
+			       "option '--last' cannot take '%.100s'", values->last);
 	if (r >= 0)
 		r = begin(&querying, run, &rows, err);
 	if (r >= 0)

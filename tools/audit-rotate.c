@@ -28,20 +28,6 @@
 
 /* ---- rotate ---- */
 
-/* 1, or 0: nothing was done. */
-static int rotate_log(struct tool_run *run, struct audit_log *log, struct sbx_error *err)
-{
-	const struct audit_values *values = run->values;
-	struct keeping keeping;
-	int r;
-
-	if (!values->if_due)
-		return audit_log_rotate(log, err);
-	r = keeping_read(values, &keeping, err);
-	return r < 0 ? r
-		     : audit_log_rotate_if_due(log, keeping.rotation, keeping.segment_bytes, err);
-}
-
 static void say_rotated(struct tool_run *run, bool is_rotated, uint64_t size)
 {
 	struct json_writer json;
@@ -62,11 +48,17 @@ int audit_verb_rotate(void *context, int n_operands, char *operands[], struct sb
 {
 	struct tool_run *run = context;
 	_cleanup_audit_log_ struct audit_log *log = NULL;
+	const struct audit_values *values = run->values;
+	struct keeping keeping;
 	bool is_new = false;
 	int r = places_open(run, &log, err);
 
+	if (r >= 0 && values->if_due)
+		r = keeping_read(values, &keeping, err);
 	if (r >= 0) {
-		r = rotate_log(run, log, err);
+		r = values->if_due ? audit_log_rotate_if_due(log, keeping.rotation,
+							     keeping.segment_bytes, err)
+				   : audit_log_rotate(log, err);
 		is_new = r > 0;
 	}
 	if (r >= 0)
@@ -271,32 +263,27 @@ static int each_note(void *userdata, store_visit_note visit, void *visitor, stru
 	return r;
 }
 
-static int fail_segment(const char *text, struct sbx_error *err)
-{
-	return error_fill(err, -EINVAL, "a segment is named by the number of its first record",
-			  "give the number in the name of a file of the log's directory",
-			  "no segment begins with record %.40s", text);
-}
-
 /* All segments, or the one that --segment names. */
 static int choose(const struct rows *rows, const char *text, size_t *ret_first, size_t *ret_n,
 		  struct sbx_error *err)
 {
+	bool is_number;
 	uint64_t first;
 
 	*ret_first = 0;
 	*ret_n = rows->list.n;
 	if (!text)
 		return 0;
-	if (units_parse_count(text, &first, NULL) < 0)
-		return fail_segment(text, err);
-	for (size_t i = 0; i < rows->list.n; i++)
+	is_number = units_parse_count(text, &first, NULL) >= 0;
+	for (size_t i = 0; is_number && i < rows->list.n; i++)
 		if (rows->list.files[i].first == first) {
 			*ret_first = i;
 			*ret_n = 1;
 			return 0;
 		}
-	return fail_segment(text, err);
+	return error_fill(err, -EINVAL, "a segment is named by the number of its first record",
+			  "give the number in the name of a file of the log's directory",
+			  "no segment begins with record %.40s", text);
 }
 
 static int open_all(const struct rows *rows, const char *segment, struct copying *copying,

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -231,24 +232,12 @@ void filter_free_ptr(struct row_filter **filter)
 	*filter = NULL;
 }
 
-/* An unknown event name is a usage error (2), not an empty result (1). */
-static int check_events(const struct option_list *events, struct sbx_error *err)
-{
-	for (size_t i = 0; i < events->n_items; i++) {
-		const char *name = events->items[i];
-
-		if (!event_of(name, strlen(name)))
-			return event_unknown_in_log(name, strlen(name), err);
-	}
-	return 0;
-}
-
 int filter_new(struct tool_run *run, struct row_filter **ret, struct sbx_error *err)
 {
 	const struct audit_values *values = run->values;
 	_cleanup_filter_ struct row_filter *filter = calloc(1, sizeof(*filter));
 	const char **decision;
-	int r;
+	int r = 0;
 
 	if (!filter)
 		return sbx_error_what(err, -ENOMEM, "cannot read the log");
@@ -258,8 +247,14 @@ int filter_new(struct tool_run *run, struct row_filter **ret, struct sbx_error *
 	memcpy(filter->columns, values->columns, sizeof(filter->columns));
 	if (*decision)
 		*decision = entry_decision_column(*decision);
-	r = check_events(&values->events, err);
-	if (r == 0 && values->since)
+	/* An unknown event name is a usage error (2), not an empty result (1). */
+	for (size_t i = 0; i < values->events.n_items; i++) {
+		const char *name = values->events.items[i];
+
+		if (!event_of(name, strlen(name)))
+			return event_unknown_in_log(name, strlen(name), err);
+	}
+	if (values->since)
 		r = read_moment("--since", values->since, &filter->since_usec, err);
 	if (r == 0 && values->until)
 		r = read_moment("--until", values->until, &filter->until_usec, err);
@@ -303,8 +298,7 @@ int filter_take(struct row_filter *filter, const struct store_row *row,
 
 	*ret = NULL;
 	if (r == -ENOMEM)
-		return sbx_error_what(err, r, "cannot read record %llu",
-				      (unsigned long long)row->seq);
+		return sbx_error_what(err, r, "cannot read record %" PRIu64, row->seq);
 	if (r >= 0) {
 		*ret = &filter->entry;
 		return is_wanted(filter, *ret);
@@ -312,10 +306,10 @@ int filter_take(struct row_filter *filter, const struct store_row *row,
 	/* Warns once; sbx-audit verify finds out what is wrong with the log. */
 	if (!filter->has_passed_over)
 		log_write(&filter->run->log, LOG_LEVEL_WARNING, NULL,
-			  "record %llu cannot be read (%s); see what else is wrong: sbx-audit "
+			  "record %" PRIu64
+			  " cannot be read (%s); see what else is wrong: sbx-audit "
 			  "verify --full",
-			  (unsigned long long)row->seq,
-			  row->problem ? row->problem : "it is not a record");
+			  row->seq, row->problem ? row->problem : "it is not a record");
 	filter->has_passed_over = true;
 	return 0;
 }
@@ -328,8 +322,8 @@ int filter_status(const struct row_filter *filter, int status)
 int rows_refuse(const struct store_row *row, struct sbx_error *err)
 {
 	return error_fill(err, -EBADMSG, row->problem ? row->problem : "it is not a record",
-			  "check the log: sbx-audit verify --full", "record %llu cannot be read",
-			  (unsigned long long)row->seq);
+			  "check the log: sbx-audit verify --full",
+			  "record %" PRIu64 " cannot be read", row->seq);
 }
 
 void rows_show(struct tool_run *run, const struct store_row *row, const struct audit_entry *said)

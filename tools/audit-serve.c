@@ -175,23 +175,11 @@ static int make_log(struct daemon *daemon, struct sbx_error *err)
 	return 0;
 }
 
-static int open_directory(struct daemon *daemon, struct sbx_error *err)
-{
-	_cleanup_text_ struct text directory = TEXT_INIT;
-	int r = places_directory(daemon->values, &directory, err);
-
-	if (r < 0)
-		return r;
-	daemon->directory = open(text_string(&directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return daemon->directory < 0 ? sbx_error_what(err, -errno, "cannot open the log '%s'",
-						      text_string(&directory))
-				     : 0;
-}
-
 static int open_log(struct daemon *daemon, struct sbx_error *err)
 {
 	const struct heads_options options = { .tool = daemon->run->tool->command.name,
 					       .witness = daemon->values->witness_command };
+	_cleanup_text_ struct text directory = TEXT_INIT;
 	struct audit_watch watch = { .head = heads_take };
 	struct sbx_error why = { .code = 0 };
 	int r = places_open_only(daemon->run, &daemon->audit, &why);
@@ -205,9 +193,13 @@ static int open_log(struct daemon *daemon, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	watch.userdata = daemon->heads;
-	r = open_directory(daemon, err);
+	r = places_directory(daemon->values, &directory, err);
 	if (r < 0)
 		return r;
+	daemon->directory = open(text_string(&directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (daemon->directory < 0)
+		return sbx_error_what(err, -errno, "cannot open the log '%s'",
+				      text_string(&directory));
 	audit_log_watch(daemon->audit, &watch);
 	/* The previous service may have been killed before it sent its last head. */
 	return audit_log_tell_head(daemon->audit, err);

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,7 +200,6 @@ int audit_verb_gather(void *context, int n_operands, char *operands[], struct sb
 	if (n_files > 0)
 		wake_service();
 	if (run->verbosity > 0)
-		log_write(&run->log, LOG_LEVEL_INFO, NULL, "passed on %llu files",
-			  (unsigned long long)n_files);
+		log_write(&run->log, LOG_LEVEL_INFO, NULL, "passed on %" PRIu64 " files", n_files);
 	return r;
 }

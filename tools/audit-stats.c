@@ -99,17 +99,6 @@ static void count_failure(struct counting *counting, const struct audit_entry *s
 		add_failure(counting, EXITED);
 }
 
-/* The service verifies the log at its start, and records that. */
-static void take_verification(struct counting *counting, const struct audit_entry *said,
-			      const struct store_row *row)
-{
-	if (!is_event(said, "log_verified"))
-		return;
-	details_read(row->body, row->n_body, &counting->details);
-	counting->verified_size = counting->details.size;
-	counting->verified_usec = said->time_usec;
-}
-
 static int count(void *userdata, const struct store_row *row, struct sbx_error *err)
 {
 	struct counting *counting = userdata;
@@ -118,8 +107,12 @@ static int count(void *userdata, const struct store_row *row, struct sbx_error *
 	int r = filter_take(counting->filter, row, &said, err);
 
 	progress_show(&counting->progress, ++counting->n_rows, 0);
-	if (said)
-		take_verification(counting, said, row);
+	/* The service verifies the log at its start, and records that. */
+	if (said && is_event(said, "log_verified")) {
+		details_read(row->body, row->n_body, &counting->details);
+		counting->verified_size = counting->details.size;
+		counting->verified_usec = said->time_usec;
+	}
 	if (r <= 0 || !said)
 		return r < 0 ? r : 0;
 	if (counting->n++ == 0 || said->time_usec < counting->first_usec)
@@ -285,7 +278,7 @@ static void add_text(struct text *out, const struct counting *counting,
 		_cleanup_text_ struct text shown = TEXT_INIT;
 		const char *reason = counting->failures[i].reason;
 
-		text_add_visible(&shown, reason, strlen(reason));
+		text_add_visible_string(&shown, reason);
 		add_count(&failures, text_string(&shown), counting->failures[i].n);
 	}
 	end_counts(&failures, out);

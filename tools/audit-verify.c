@@ -27,8 +27,6 @@
 #include "base/progress.h"
 #include "tool.h"
 
-/* ---- stored state, and heads of witnesses ---- */
-
 #define STATE_BYTES_MAX 16384
 #define WITNESS_BYTES_MAX (64 * 1024 * 1024)
 #define STATE_SUFFIX ".verified"
@@ -267,7 +265,7 @@ static int verify_seed(struct tool_run *run, const char *path, struct sbx_error 
 	return (int)statuses[report.verdict];
 }
 
-/* ---- the verb ---- */
+/* ---- this format ---- */
 
 #define JOBS_MAX 64
 
@@ -409,29 +407,24 @@ static int read_known(const struct audit_values *values, struct verify_options *
 	return r < 0 ? bad_input(r) : 0;
 }
 
-static int refuse(struct sbx_error *err, const char *what, const char *why, const char *fix)
-{
-	return error_fill(err, -EINVAL, why, fix, "%s", what);
-}
-
 static int check_usage(const struct audit_values *values, int n_operands, struct sbx_error *err)
 {
 	if (values->seed_format && n_operands == 0)
-		return refuse(err, "missing argument: --seed-format needs FILE",
-			      "it verifies one file in the seed format",
-			      "write: sbx-audit verify --seed-format FILE");
+		return error_fill(err, -EINVAL, "it verifies one file in the seed format",
+				  "write: sbx-audit verify --seed-format FILE",
+				  "missing argument: --seed-format needs FILE");
 	if (!values->seed_format && n_operands == 1)
-		return refuse(err,
-			      "too many arguments: verify takes a file only with --seed-format",
-			      "a log is a directory, which --log names",
-			      "write: sbx-audit verify --log DIR");
+		return error_fill(
+			err, -EINVAL, "a log is a directory, which --log names",
+			"write: sbx-audit verify --log DIR",
+			"too many arguments: verify takes a file only with --seed-format");
 	if (values->witness && (values->journal || values->journal_directory))
-		return refuse(err, "options '--witness-file' and '--journal' do not go together",
-			      "the log is compared with the heads of one of them",
-			      "leave one of them out");
+		return error_fill(err, -EINVAL, "the log is compared with the heads of one of them",
+				  "leave one of them out",
+				  "options '--witness-file' and '--journal' do not go together");
 	if (values->n_jobs > JOBS_MAX)
-		return refuse(err, "option '--jobs' has a value that is too large",
-			      "the maximum is 64", "write --jobs=64, or less");
+		return error_fill(err, -EINVAL, "the maximum is 64", "write --jobs=64, or less",
+				  "option '--jobs' has a value that is too large");
 	return 0;
 }
 

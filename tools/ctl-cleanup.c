@@ -215,17 +215,6 @@ int cleanup_claim(struct cleanup *cleanup, struct ctl *ctl, const char *id,
 #define CGROUP_PREFIX "sbx-"
 #define DEPTH_MAX 32
 
-/* A configured sandbox waits for its start, an ended one for a look at its status: both are kept.
- */
-static bool is_orphan(const struct cleanup *cleanup, bool ended_too)
-{
-	if (!cleanup->keeps_directory)
-		return true;
-	if (cleanup->entry.state == SANDBOX_CREATING)
-		return false;
-	return ended_too || !ctl_has_ended(&cleanup->entry);
-}
-
 static int collect_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 {
 	_cleanup_registration_ struct registration registration = REGISTRATION_INIT;
@@ -244,7 +233,9 @@ static int collect_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 			*err = why;
 		return r;
 	}
-	if (!is_orphan(&cleanup, ctl->values->ended))
+	/* A configured sandbox waits for its start, an ended one for a look at its status. */
+	if (cleanup.keeps_directory && (cleanup.entry.state == SANDBOX_CREATING ||
+					(ctl_has_ended(&cleanup.entry) && !ctl->values->ended)))
 		return 0;
 	if (ctl_has_ended(&cleanup.entry))
 		cleanup.keeps_directory = false;

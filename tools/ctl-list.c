@@ -42,7 +42,7 @@ static void add_end(struct text *out, const struct sandbox_entry *entry)
 	else if (strcmp(reason, "exit") == 0)
 		text_addf(out, "exit %d", entry->status);
 	else
-		text_add_visible(out, reason, strlen(reason));
+		text_add_visible_string(out, reason);
 }
 
 /* While the supervisor is alive its state counts, even if it has already written a status. */

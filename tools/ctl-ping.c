@@ -29,31 +29,26 @@ static const char *text_of(const struct tree *tree, const struct tree_node *map,
 	return node ? node->text : NULL;
 }
 
-/* Evaluates the result of --check. */
-static int judge(const struct tree *tree, struct sbx_error *err)
-{
-	const struct tree_node *full = tree_get(tree, tree_root(tree), "full");
-	const char *holds = text_of(tree, full, "holds"), *why = text_of(tree, full, "why");
-	const char *fix = text_of(tree, full, "fix");
-
-	if (holds && strcmp(holds, "true") == 0)
-		return 0;
-	return error_fill(err, -ENOTSUP, why ? why : "something that they need is missing",
-			  fix ? fix : "see 'sbx-spawn --check' for what to change",
-			  "this host cannot build sandboxes with every layer");
-}
-
 static int ping_host(struct ctl *ctl, struct sbx_error *err)
 {
 	static const char *const words[] = { "--check", "--json", NULL };
 	_cleanup_tree_ struct tree *tree = NULL;
+	const struct tree_node *full;
+	const char *holds, *why, *fix;
 	int r = spawn_ask(ctl, NULL, words, &tree, err);
 
-	if (r == 0)
-		r = judge(tree, err);
-	if (r == 0)
-		ctl_say(ctl, "sbx", "ready");
-	return r;
+	if (r < 0)
+		return r;
+	full = tree_get(tree, tree_root(tree), "full");
+	holds = text_of(tree, full, "holds");
+	why = text_of(tree, full, "why");
+	fix = text_of(tree, full, "fix");
+	if (!holds || strcmp(holds, "true") != 0)
+		return error_fill(err, -ENOTSUP, why ? why : "something that they need is missing",
+				  fix ? fix : "see 'sbx-spawn --check' for what to change",
+				  "this host cannot build sandboxes with every layer");
+	ctl_say(ctl, "sbx", "ready");
+	return 0;
 }
 
 int ctl_verb_ping(void *context, int n_operands, char *operands[], struct sbx_error *err)

@@ -193,14 +193,6 @@ static int processes_find(const struct sandbox_entry *entry, struct processes *r
 	return 0;
 }
 
-static int send_to(const struct process *process, int signal)
-{
-	_cleanup_close_ int pidfd = process_open(process->pid, process->start);
-	int r = pidfd < 0 ? pidfd : pidfd_kill(pidfd, signal);
-
-	return r == -ESRCH ? 0 : r;
-}
-
 /* Would a signal still change this process? */
 typedef bool wanted_fn(const struct process *process);
 
@@ -228,6 +220,7 @@ static int send_round(const struct processes *all, pid_t init, int signal, wante
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < all->n && r == 0; i++) {
 			const struct process *process = &all->items[i];
+			_cleanup_close_ int pidfd = -EBADF;
 
 			/* PID 1 is stopped first and continued last: otherwise it would report
 			 * stops of the others. */
@@ -238,7 +231,9 @@ static int send_round(const struct processes *all, pid_t init, int signal, wante
 				ret->n_waiting++;
 				continue;
 			}
-			r = send_to(process, signal);
+			pidfd = process_open(process->pid, process->start);
+			r = pidfd < 0 ? pidfd : pidfd_kill(pidfd, signal);
+			r = r == -ESRCH ? 0 : r;
 			ret->n_sent++;
 		}
 	return r;

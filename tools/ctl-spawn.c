@@ -25,14 +25,8 @@
 
 int spawn_find(char ret[4096], struct sbx_error *err)
 {
-	ssize_t n = readlink("/proc/self/exe", ret, 4096 - sizeof(SPAWN_NAME));
-
-	if (n > 0) {
-		ret[n] = '\0';
-		memcpy(ret + (path_last(ret) - ret), SPAWN_NAME, sizeof(SPAWN_NAME));
-		if (access(ret, X_OK) == 0)
-			return 0;
-	}
+	if (path_beside_program(SPAWN_NAME, ret, 4096) == 0 && access(ret, X_OK) == 0)
+		return 0;
 	return error_fill(err, -ENOPKG, "it is not in the directory of " CTL_TOOL,
 			  "install both from the same package", "cannot find " SPAWN_NAME);
 }
@@ -131,10 +125,9 @@ static int tell_refusal(int errors, struct sbx_error *err)
 	_cleanup_tree_ struct tree *tree = NULL;
 	const char *what = read_back(errors, &tree) == 0 ? member(tree, "what") : NULL;
 
-	if (!what) {
+	if (!what)
 		return error_fill(err, -EPROTO, NULL, "try it with 'sbx-spawn --dry-run'",
 				  "sbx-spawn did not report whether it supports these options");
-	}
 	(void)sbx_error_what(err, -EINVAL, "%s", what);
 	if (member(tree, "why"))
 		sbx_error_why(err, "%s", member(tree, "why"));

@@ -91,16 +91,6 @@ static int end_by_force(struct ctl *ctl, const char *id, struct target *target, 
 		"it probably waits for a device or a network file system; see 'sbx-ctl inspect ID'");
 }
 
-/* A stopped or frozen process receives the signal only when it is resumed. */
-static int let_go(struct ctl *ctl, struct target *target)
-{
-	_cleanup_close_ int cgroup = cgroup_open(&target->entry);
-
-	if (!target->entry.is_paused)
-		return 0;
-	return cgroup >= 0 ? cgroup_freeze(cgroup, false) : processes_continue(&target->entry);
-}
-
 static int open_supervisor(struct ctl *ctl, const char *id, struct target *target,
 			   struct sbx_error *err)
 {
@@ -136,8 +126,13 @@ int stop_sandbox(struct ctl *ctl, const char *id, uint64_t grace_usec, struct sb
 	if (supervisor < 0)
 		return already_gone(ctl, id, supervisor, err);
 	r = pidfd_kill(supervisor, SIGTERM);
-	if (r == 0)
-		(void)let_go(ctl, &target);
+	/* A stopped or frozen process receives the signal only when it is resumed. */
+	if (r == 0 && target.entry.is_paused) {
+		_cleanup_close_ int cgroup = cgroup_open(&target.entry);
+
+		(void)(cgroup >= 0 ? cgroup_freeze(cgroup, false)
+				   : processes_continue(&target.entry));
+	}
 	if (r == -ESRCH)
 		return tidy_up(ctl, id, err);
 	if (r == 0)

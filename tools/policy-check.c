@@ -122,13 +122,13 @@ static void add_line(struct text *out, const char *head, const char *body)
 	if (body[0] == '\0')
 		return;
 	text_add(out, head);
-	text_add_visible(out, body, strlen(body));
+	text_add_visible_string(out, body);
 	text_add_char(out, '\n');
 }
 
 static void add_text(struct text *out, const struct finding *finding)
 {
-	text_add_visible(out, finding->file, strlen(finding->file));
+	text_add_visible_string(out, finding->file);
 	if (finding->line > 0)
 		text_addf(out, ":%u:%u", finding->line, finding->column);
 	text_addf(out, ": %s %s", levels[finding->level].name, finding->code);

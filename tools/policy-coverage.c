@@ -9,6 +9,7 @@
 #include "policy.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,13 +87,13 @@ static void add_text(struct text *out, const struct coverage *coverage, size_t n
 		if (coverage->hits[i])
 			continue;
 		text_add(out, "# ");
-		text_add_visible(out, place.file, strlen(place.file));
+		text_add_visible_string(out, place.file);
 		text_addf(out, ":%u: rule '", place.line);
-		text_add_visible(out, place.name, strlen(place.name));
+		text_add_visible_string(out, place.name);
 		text_add(out, "' never determined an answer\n");
 	}
 	text_add(out, "# ");
-	text_add_visible(out, coverage->path, strlen(coverage->path));
+	text_add_visible_string(out, coverage->path);
 	text_addf(out, ": %zu of %zu rules determined an answer\n", n_hits, n_rules);
 }
 
@@ -146,7 +147,6 @@ bool coverage_report(const struct coverage *list, uint64_t min_percent, bool as_
 		is_enough = is_enough && is_one_enough;
 	}
 	if (!is_enough && !as_json)
-		text_addf(out, "# too few: --coverage requires %llu percent\n",
-			  (unsigned long long)min_percent);
+		text_addf(out, "# too few: --coverage requires %" PRIu64 " percent\n", min_percent);
 	return is_enough;
 }

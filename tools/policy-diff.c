@@ -254,7 +254,7 @@ void replay_say_untried(struct tool_run *run, const char *why)
 		return;
 	}
 	text_addf(&line, "%s: no recorded requests were tried: ", run->tool->command.name);
-	text_add_visible(&line, why, strlen(why));
+	text_add_visible_string(&line, why);
 	text_add_char(&line, '\n');
 	(void)fd_write_all(STDERR_FILENO, text_string(&line), line.len);
 }

@@ -11,12 +11,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/start.h"
 #include "base/state.h"
 #include "record/record.h"
@@ -50,20 +52,13 @@ static int fail(struct sbx_error *err, int code, const char *why, const char *fi
 }
 
 /* In the directory of this program. */
-static int find_reader(struct text *ret, struct sbx_error *err)
+static int find_reader(char *ret, size_t size, struct sbx_error *err)
 {
-	char own[4096];
-	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
-	char *end = n < 0 ? NULL : memrchr(own, '/', (size_t)n);
+	int r = path_beside_program(READER, ret, size);
 
-	if (!end)
-		return fail(err, n < 0 ? -errno : -ENOENT,
-			    "the path of this program cannot be determined", "mount /proc");
-	text_add_bytes(ret, own, (size_t)(end - own) + 1);
-	text_add(ret, READER);
-	if (text_status(ret) < 0)
-		return sbx_error_what(err, -ENOMEM, "cannot replay the log");
-	if (access(text_string(ret), X_OK) == 0)
+	if (r < 0)
+		return fail(err, r, "the path of this program cannot be determined", "mount /proc");
+	if (access(ret, X_OK) == 0)
 		return 0;
 	return fail(err, -ENOENT, "sbx-audit is not beside sbx-policy",
 		    "install it, or give a file of recorded decisions to --replay");
@@ -84,15 +79,16 @@ static int start_reader(const char *const *argv, int stdout_fd, pid_t *ret, stru
 int decision_log_open(const char *path, uint64_t n_last, struct decision_log *ret,
 		      struct sbx_error *err)
 {
-	_cleanup_text_ struct text reader = TEXT_INIT, last = TEXT_INIT;
+	_cleanup_text_ struct text last = TEXT_INIT;
 	const char *argv[ARGUMENTS_MAX] = { NULL, "query", "--json", "--event", "policy_decision" };
 	size_t n = 5;
-	int fds[2], r = find_reader(&reader, err);
+	char reader[4096];
+	int fds[2], r = find_reader(reader, sizeof(reader), err);
 
 	if (r < 0)
 		return r;
-	argv[0] = text_string(&reader);
-	text_addf(&last, "--last=%llu", (unsigned long long)n_last);
+	argv[0] = reader;
+	text_addf(&last, "--last=%" PRIu64, n_last);
 	if (n_last > 0)
 		argv[n++] = text_string(&last);
 	if (strcmp(path, OWN_LOG) != 0) {

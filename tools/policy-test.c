@@ -126,7 +126,7 @@ static void add_name(struct text *out, const char *name)
 {
 	_cleanup_text_ struct text visible = TEXT_INIT;
 
-	text_add_visible(&visible, name, strlen(name));
+	text_add_visible_string(&visible, name);
 	out->failed = out->failed || text_status(&visible) < 0;
 	for (const char *at = text_string(&visible); *at != '\0'; at++) {
 		if (*at == '#' || *at == '\\')

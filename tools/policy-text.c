@@ -45,7 +45,7 @@ static void add_origins(struct text *out, const struct policy *policy)
 		const struct policy_source *source = &policy->sources[i];
 
 		text_add(out, "# from ");
-		text_add_visible(out, source->name, strlen(source->name));
+		text_add_visible_string(out, source->name);
 		text_add(out, source->narrows ? ", which only narrows, sha256 " : ", sha256 ");
 		digest_add_hex(out, source->digest);
 		text_add_char(out, '\n');

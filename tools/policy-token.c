@@ -293,7 +293,7 @@ static void print_token(const struct asking *asking, const struct tree_node *tok
 	text_addf(out, "%s %s", answer_text(asking, token, "token"),
 		  answer_text(asking, token, "op"));
 	text_add_char(out, ' ');
-	text_add_visible(out, glob, strlen(glob));
+	text_add_visible_string(out, glob);
 	text_addf(out, " pid %s%s%s, %s of %s used, %s left\n", answer_text(asking, token, "pid"),
 		  *answer_text(asking, token, "sandbox_id") ? " in " : "",
 		  answer_text(asking, token, "sandbox_id"), answer_text(asking, token, "uses"),

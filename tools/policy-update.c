@@ -428,11 +428,10 @@ static int open_new(struct update *update, struct sbx_error *err)
 
 	if (r < 0)
 		return r;
-	if (!update->after.policy || update->after.policy->n_sources != 1) {
+	if (!update->after.policy || update->after.policy->n_sources != 1)
 		return error_fill(err, -EINVAL, "a compiled policy cannot be reviewed",
 				  "name the file that it was compiled from",
 				  "cannot install the compiled policy '%s'", update->from);
-	}
 	print_digest(update->digest, update->after.policy->sources[0].bytes,
 		     update->after.policy->sources[0].n_bytes);
 	return 0;

@@ -31,16 +31,6 @@ union address {
 	struct sockaddr_storage storage;
 };
 
-/* The place of the next listener, or NULL. */
-static struct handover_listener *next_listener(struct handover *handover, struct sbx_error *err)
-{
-	if (handover->n_listeners < HANDOVER_LISTENERS_MAX)
-		return &handover->listeners[handover->n_listeners];
-	(void)error_fill(err, -E2BIG, NULL, "start a second sbx-proxy",
-			 "cannot listen on more than %d sockets", HANDOVER_LISTENERS_MAX);
-	return NULL;
-}
-
 /* The address as the kernel has it: the caller's port may have been 0. */
 static int describe(int fd, struct arena *arena, struct handover_listener *ret)
 {
@@ -73,11 +63,12 @@ static int describe(int fd, struct arena *arena, struct handover_listener *ret)
 static int add(struct handover *handover, int *fd, struct arena *arena, const char *name,
 	       struct sbx_error *err)
 {
-	struct handover_listener *listener = next_listener(handover, err);
+	struct handover_listener *listener = &handover->listeners[handover->n_listeners];
 	int r;
 
-	if (!listener)
-		return -E2BIG;
+	if (handover->n_listeners >= HANDOVER_LISTENERS_MAX)
+		return error_fill(err, -E2BIG, NULL, "start a second sbx-proxy",
+				  "cannot listen on more than %d sockets", HANDOVER_LISTENERS_MAX);
 	r = describe(*fd, arena, listener);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot use the socket '%s'", name);

@@ -90,17 +90,6 @@ static void raise_limits(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void name_layers(struct process *process)
-{
-	size_t n = 0;
-
-	if (!confine_is_built())
-		return;
-	if (confine_has_landlock())
-		process->layers[n++] = "landlock";
-	process->layers[n] = "seccomp";
-}
-
 int process_prepare(struct process *process, service_reload_fn *reload, void *userdata,
 		    const char *readable, struct sbx_error *err)
 {
@@ -111,6 +100,7 @@ int process_prepare(struct process *process, service_reload_fn *reload, void *us
 	};
 	struct confinement confinement = { .role = CONFINE_WORKER, .readable = readable };
 	_cleanup_text_ struct text spool = TEXT_INIT;
+	size_t n_layers = 0;
 	int r = recorder_open(&process->recorder, process->values->audit_fd, environ, err);
 
 	if (r < 0)
@@ -124,7 +114,10 @@ int process_prepare(struct process *process, service_reload_fn *reload, void *us
 	r = service_new(&process->run->log, reload, userdata, &process->service, err);
 	if (r < 0)
 		return r;
-	name_layers(process);
+	if (confine_is_built() && confine_has_landlock())
+		process->layers[n_layers++] = "landlock";
+	if (confine_is_built())
+		process->layers[n_layers] = "seccomp";
 	confinement.writable = spool.len > 0 ? spool.data : NULL;
 	r = confine_files(&confinement, err);
 	if (r < 0)

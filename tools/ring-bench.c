@@ -9,7 +9,7 @@
 #include "ring-bench.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "../tests/bench/ring-bench.h"
@@ -56,8 +56,8 @@ static int check_repetitions(const struct ring_bench_values *values, struct sbx_
 				  "--quick and --repetitions exclude each other");
 	if (values->n_repetitions <= RING_REPETITIONS_MAX)
 		return 0;
-	(void)sbx_error_what(err, -EINVAL, "option '--repetitions' cannot take '%llu'",
-			     (unsigned long long)values->n_repetitions);
+	(void)sbx_error_what(err, -EINVAL, "option '--repetitions' cannot take '%" PRIu64 "'",
+			     values->n_repetitions);
 	sbx_error_why(err, "it is above %d", RING_REPETITIONS_MAX);
 	sbx_error_fix(err, "write '--repetitions=%d'", RING_REPETITIONS_DEFAULT);
 	return -EINVAL;

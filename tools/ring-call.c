@@ -98,17 +98,6 @@ static void asking_deinit(struct asking *asking)
 	side_deinit(&asking->side);
 }
 
-static int refuse_line(const struct asking *asking, struct sbx_error *err)
-{
-	bool is_json = asking->side.run->json;
-
-	(void)error_fill(err, -EBADMSG, is_json ? "it is not a JSON value" : "it is not UTF-8",
-			 is_json ? "write one JSON value on each line, or leave out --json"
-				 : "send bytes with 'sbx-ring send'",
-			 "line %" PRIu64 " of stdin cannot be a request", asking->input.number);
-	return TOOL_USAGE;
-}
-
 static int refuse_response(struct asking *asking, const char *why, struct sbx_error *err)
 {
 	(void)error_fill(err, -EPROTO, why, "check what answers: 'sbx-ring call --serve'",
@@ -154,17 +143,24 @@ static int take_response(struct asking *asking, uint8_t type, const void *payloa
 
 static int ask(struct asking *asking, const void *line, size_t n_bytes, struct sbx_error *err)
 {
+	bool is_json = asking->side.run->json;
 	const void *payload;
 	uint8_t type;
 	int r;
 
 	text_reset(&asking->body);
 	text_reset(&asking->payload);
-	r = add_body(&asking->body, asking->side.run->json, line, n_bytes);
+	r = add_body(&asking->body, is_json, line, n_bytes);
 	if (r == 0)
 		r = add_payload(&asking->payload, 0, &asking->body);
-	if (r == -EBADMSG)
-		return refuse_line(asking, err);
+	if (r == -EBADMSG) {
+		(void)error_fill(err, r, is_json ? "it is not a JSON value" : "it is not UTF-8",
+				 is_json ? "write one JSON value on each line, or leave out --json"
+					 : "send bytes with 'sbx-ring send'",
+				 "line %" PRIu64 " of stdin cannot be a request",
+				 asking->input.number);
+		return TOOL_USAGE;
+	}
 	if (r == 0 && asking->payload.len > SBX_RING_MESSAGE_MAX - 5)
 		return input_fail(&asking->input, -EMSGSIZE, err);
 	if (r < 0)

@@ -67,21 +67,6 @@ static int make_keeper(struct creating *creating, struct sbx_error *err)
 	return r < 0 ? sbx_error_what(err, r, "cannot keep the channel '%s'", creating->name) : 0;
 }
 
-/* The errors of listen_open() are about paths; a user has typed a name. */
-static int explain(const struct creating *creating, int r, struct sbx_error *err)
-{
-	if (r == -EADDRINUSE) {
-		(void)error_fill(err, r, "another process keeps a channel of this name", NULL,
-				 "cannot create the channel '%s'", creating->name);
-		sbx_error_fix(err,
-			      "choose another name, or end the 'sbx-ring create' that keeps it");
-	} else if (r == -ENAMETOOLONG) {
-		sbx_error_fix(err, "choose a shorter name, or set XDG_RUNTIME_DIR to a shorter "
-				   "path");
-	}
-	return r;
-}
-
 static int listen_by_name(struct creating *creating, struct sbx_error *err)
 {
 	int r = ring_make_directory(&creating->path, err);
@@ -93,7 +78,15 @@ static int listen_by_name(struct creating *creating, struct sbx_error *err)
 		return sbx_error_what(err, -ENOMEM, "cannot create the channel");
 	r = service_listen(creating->service, LISTENER, text_string(&creating->path), SOCKET_MODE,
 			   keeper_clients(creating->keeper), err);
-	return r < 0 ? explain(creating, r, err) : 0;
+	/* The errors of listen_open() are about paths; a user has typed a name. */
+	if (r == -EADDRINUSE)
+		return error_fill(err, r, "another process keeps a channel of this name",
+				  "choose another name, or end the 'sbx-ring create' that keeps it",
+				  "cannot create the channel '%s'", creating->name);
+	if (r == -ENAMETOOLONG)
+		sbx_error_fix(err, "choose a shorter name, or set XDG_RUNTIME_DIR to a shorter "
+				   "path");
+	return r < 0 ? r : 0;
 }
 
 static void say_in_json(const struct creating *creating, struct text *out)

@@ -173,10 +173,14 @@ static const char *or_dash(const char *text)
 	return text ? text : "-";
 }
 
-static void show_table(const struct inspected *inspected, struct text *out)
+static void show(const struct inspected *inspected, struct text *out)
 {
 	_cleanup_table_ struct table table = { .n_columns = 3, .numbers = 6 };
 
+	text_addf(out, "%s: %s, %s, ", inspected->status.name, inspected->status.state,
+		  inspected->status.mode);
+	units_add_size(out, inspected->status.capacity);
+	text_addf(out, " each way, kept by process %" PRIu64 "\n", inspected->status.keeper_pid);
 	add_row(&table, "", "SERVER", "CLIENT");
 	add_number_row(&table, "process", inspected->status.pids);
 	add_row(&table, "state", or_dash(name_state(inspected, SBX_RING_SERVER)),
@@ -198,15 +202,6 @@ static void show_table(const struct inspected *inspected, struct text *out)
 			or_dash(name_violation(inspected, SBX_RING_CLIENT)));
 	}
 	table_print(&table, out);
-}
-
-static void show(const struct inspected *inspected, struct text *out)
-{
-	text_addf(out, "%s: %s, %s, ", inspected->status.name, inspected->status.state,
-		  inspected->status.mode);
-	units_add_size(out, inspected->status.capacity);
-	text_addf(out, " each way, kept by process %" PRIu64 "\n", inspected->status.keeper_pid);
-	show_table(inspected, out);
 }
 
 static void add_side(struct json_writer *json, const struct inspected *inspected, int side)

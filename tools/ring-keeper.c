@@ -259,17 +259,6 @@ static bool has_said_nothing(const struct generation *now)
 	return !now->is_sealed || read_word(now->files.server_fd, SBX_RING_TAIL_OFFSET) == 0;
 }
 
-static void end_generation(struct keeper *keeper)
-{
-	bool is_over = keeper->now.was_taken[SBX_RING_CLIENT] && !keeper->options.keeps;
-
-	generation_deinit(&keeper->now);
-	if (is_over)
-		keeper->options.on_over(keeper->options.userdata);
-	else
-		serve_waiting(keeper);
-}
-
 /* ---- requests ---- */
 
 static void take(struct visitor *visitor, int role)
@@ -472,7 +461,7 @@ static void on_closed(void *data)
 {
 	struct visitor *visitor = data;
 	struct keeper *keeper = visitor->keeper;
-	bool is_holder = false;
+	bool is_holder = false, is_over;
 
 	for (int role = 0; role < N_ROLES; role++) {
 		if (keeper->waiting[role] == visitor)
@@ -483,8 +472,14 @@ static void on_closed(void *data)
 		is_holder = true;
 	}
 	free(visitor);
-	if (is_holder && is_used_up(&keeper->now))
-		end_generation(keeper);
+	if (!is_holder || !is_used_up(&keeper->now))
+		return;
+	is_over = keeper->now.was_taken[SBX_RING_CLIENT] && !keeper->options.keeps;
+	generation_deinit(&keeper->now);
+	if (is_over)
+		keeper->options.on_over(keeper->options.userdata);
+	else
+		serve_waiting(keeper);
 }
 
 static const struct client_protocol protocol = {

@@ -21,23 +21,13 @@
 
 #include "tool.h"
 
-#define ANSWER_USEC UINT64_C(5000000)
 #define N_COLUMNS 8
 
 /* Why a keeper is shown without numbers. */
 static const char *ask(const char *name, struct ring_status *ret)
 {
-	struct sbx_error err = { .code = 0 };
-	_cleanup_close_ int keeper = named_connect(name, &err);
-	char bytes[NAMED_BYTES_MAX + 1];
-	size_t n_bytes, n_fds;
-	int r = keeper;
+	int r = ring_status_ask(name, ret);
 
-	if (r >= 0)
-		r = named_ask(keeper, name, "{\"type\":\"STATUS\"}", ANSWER_USEC, bytes, &n_bytes,
-			      NULL, 0, &n_fds, &err);
-	if (r >= 0)
-		r = ring_status_parse(bytes, n_bytes, ret);
 	if (r >= 0)
 		return NULL;
 	return r == -ENOENT ? "dead" : r == -EPERM ? "not_yours" : "no_answer";

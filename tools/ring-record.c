@@ -38,31 +38,28 @@ int ring_record_open(const struct ring_values *values, struct recorder *ret, str
 	return recorder_open(ret, fd, environ, err);
 }
 
-static void add_peer(struct json_writer *json, const struct peer *peer)
+static void begin(const struct recorder *recorder, const struct ring_ending *ending,
+		  const char *channel, const char *event, struct text *out,
+		  struct json_writer *json)
 {
-	json_add_name(json, "peer");
+	const struct peer *peer = ending->peer;
+
+	record_begin(recorder, out, json, event, TOOL);
+	json_member_string(json, "channel", channel);
+	json_member_string(json, "transport", ending->transport);
+	json_member_string(json, "role", ending->role == SBX_RING_SERVER ? "server" : "client");
 	if (!peer) {
+		json_add_name(json, "peer");
 		json_add_null(json);
 		return;
 	}
-	json_add_object(json);
+	json_member_object(json, "peer");
 	if (peer->uid != (uid_t)-1)
 		json_member_u64(json, "uid", peer->uid);
 	json_member_i64(json, "pid", peer->pid);
 	if (peer_place_name(peer->place))
 		json_member_string(json, "confined", peer_place_name(peer->place));
 	json_end_object(json);
-}
-
-static void begin(const struct recorder *recorder, const struct ring_ending *ending,
-		  const char *channel, const char *event, struct text *out,
-		  struct json_writer *json)
-{
-	record_begin(recorder, out, json, event, TOOL);
-	json_member_string(json, "channel", channel);
-	json_member_string(json, "transport", ending->transport);
-	json_member_string(json, "role", ending->role == SBX_RING_SERVER ? "server" : "client");
-	add_peer(json, ending->peer);
 }
 
 static int record_violation(struct recorder *recorder, const struct ring_ending *ending,

@@ -25,7 +25,6 @@
 
 #include "tool.h"
 
-#define STATUS_USEC UINT64_C(5000000)
 #define RECONNECT_PAUSE_NSEC 50000000
 /* A client says after so long that it waits for its server. */
 #define PATIENCE_MSEC 2000
@@ -268,16 +267,10 @@ static int check_socket(int socket, struct sbx_error *err)
 /* The keeper knows which process has the other role now. False if it does not tell. */
 static bool ask_for_peer(struct side *side)
 {
-	_cleanup_close_ int keeper = named_connect(side->name, NULL);
-	char bytes[NAMED_BYTES_MAX + 1];
-	size_t n_bytes, n_fds;
 	struct ring_status status;
 	uint64_t pid;
 
-	if (keeper < 0 ||
-	    named_ask(keeper, side->name, "{\"type\":\"STATUS\"}", STATUS_USEC, bytes, &n_bytes,
-		      NULL, 0, &n_fds, NULL) < 0 ||
-	    ring_status_parse(bytes, n_bytes, &status) < 0)
+	if (ring_status_ask(side->name, &status) < 0)
 		return false;
 	pid = status.pids[side->role == SBX_RING_SERVER ? SBX_RING_CLIENT : SBX_RING_SERVER];
 	side->has_peer = pid > 0 && pid <= INT32_MAX;

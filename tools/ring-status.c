@@ -10,31 +10,28 @@
 #include "base/json.h"
 #include "base/text.h"
 
+#define ANSWER_USEC UINT64_C(5000000)
+
 static const struct {
 	const char *name;
 	bool is_text;
 	size_t offset, size;
 } members[] = {
-#define TEXT(member, name)                                                                         \
+#define MEMBER(member, name, is_text)                                                              \
 	{                                                                                          \
-		name, true, offsetof(struct ring_status, member),                                  \
+		name, is_text, offsetof(struct ring_status, member),                               \
 			sizeof(((struct ring_status *)NULL)->member)                               \
 	}
-#define NUMBER(member, name)                                                                       \
-	{                                                                                          \
-		name, false, offsetof(struct ring_status, member), sizeof(uint64_t)                \
-	}
-	TEXT(name, "name"),
-	TEXT(state, "state"),
-	TEXT(mode, "mode"),
-	NUMBER(capacity, "capacity"),
-	NUMBER(keeper_pid, "keeper_pid"),
-	NUMBER(pids[SBX_RING_SERVER], "server_pid"),
-	NUMBER(pids[SBX_RING_CLIENT], "client_pid"),
-	NUMBER(n_bytes[SBX_RING_SERVER], "server_bytes"),
-	NUMBER(n_bytes[SBX_RING_CLIENT], "client_bytes"),
-#undef TEXT
-#undef NUMBER
+	MEMBER(name, "name", true),
+	MEMBER(state, "state", true),
+	MEMBER(mode, "mode", true),
+	MEMBER(capacity, "capacity", false),
+	MEMBER(keeper_pid, "keeper_pid", false),
+	MEMBER(pids[SBX_RING_SERVER], "server_pid", false),
+	MEMBER(pids[SBX_RING_CLIENT], "client_pid", false),
+	MEMBER(n_bytes[SBX_RING_SERVER], "server_bytes", false),
+	MEMBER(n_bytes[SBX_RING_CLIENT], "client_bytes", false),
+#undef MEMBER
 };
 
 static void take_text(const struct json_item *value, char *to, size_t size)
@@ -83,4 +80,17 @@ int ring_status_parse(const char *bytes, size_t n_bytes, struct ring_status *ret
 		return -EBADMSG;
 	*ret = status;
 	return 0;
+}
+
+int ring_status_ask(const char *name, struct ring_status *ret)
+{
+	_cleanup_close_ int keeper = named_connect(name, NULL);
+	char bytes[NAMED_BYTES_MAX + 1];
+	size_t n_bytes, n_fds;
+	int r = keeper;
+
+	if (r >= 0)
+		r = named_ask(keeper, name, "{\"type\":\"STATUS\"}", ANSWER_USEC, bytes, &n_bytes,
+			      NULL, 0, &n_fds, NULL);
+	return r < 0 ? r : ring_status_parse(bytes, n_bytes, ret);
 }

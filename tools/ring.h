@@ -243,6 +243,8 @@ struct ring_status {
 
 /* Reads the members of a STATUS or INSPECT answer; unknown ones are ignored. 0 or -EBADMSG. */
 int ring_status_parse(const char *bytes, size_t n_bytes, struct ring_status *ret);
+/* Asks the keeper of the channel; also -ENOENT: it is dead, -EPERM: it is another user's. */
+int ring_status_ask(const char *name, struct ring_status *ret);
 
 /*
  * ---- ring-keeper.c: gives out the roles of one channel (see ring/named.h for the protocol) ----

@@ -10,7 +10,7 @@
 #include "tool.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "../tests/bench/baseline.h"
@@ -42,11 +42,6 @@ struct settings {
 	struct baseline baseline;
 };
 
-static int bad_usage(struct sbx_error *err, const char *what, const char *why, const char *fix)
-{
-	return error_fill(err, -EINVAL, why, fix, "%s", what);
-}
-
 /* @ret keeps its default if @text is NULL. */
 static int read_number(const char *option, const char *text, uint64_t min, uint64_t max,
 		       uint64_t *ret, struct sbx_error *err)
@@ -59,9 +54,8 @@ static int read_number(const char *option, const char *text, uint64_t min, uint6
 		return -EINVAL;
 	if (value < min || value > max) {
 		(void)sbx_error_what(err, -EINVAL, "option '%s' cannot take '%s'", option, text);
-		sbx_error_why(err, "it is outside %llu to %llu", (unsigned long long)min,
-			      (unsigned long long)max);
-		sbx_error_fix(err, "write '%s=%llu'", option, (unsigned long long)*ret);
+		sbx_error_why(err, "it is outside %" PRIu64 " to %" PRIu64, min, max);
+		sbx_error_fix(err, "write '%s=%" PRIu64 "'", option, *ret);
 		return -EINVAL;
 	}
 	*ret = value;
@@ -72,15 +66,16 @@ static int check_usage(const struct tool_run *run, const struct values *values,
 		       struct sbx_error *err)
 {
 	if (values->list + values->allocations + (values->compare != NULL) > 1)
-		return bad_usage(err, "--list, --allocations and --compare exclude each other",
-				 "they exclude each other", "run them one by one");
+		return error_fill(err, -EINVAL, "they exclude each other", "run them one by one",
+				  "--list, --allocations and --compare exclude each other");
 	if (values->threshold && !values->compare)
-		return bad_usage(err, "--threshold needs --compare",
-				 "without an earlier run there is nothing to compare with",
-				 "add '--compare=FILE', written by 'sbx-bench --json'");
+		return error_fill(err, -EINVAL,
+				  "without an earlier run there is nothing to compare with",
+				  "add '--compare=FILE', written by 'sbx-bench --json'",
+				  "--threshold needs --compare");
 	if (values->allocations && run->json)
-		return bad_usage(err, "--allocations and --json exclude each other",
-				 "it prints TAP, which is for machines already", "drop --json");
+		return error_fill(err, -EINVAL, "it prints TAP, which is for machines already",
+				  "drop --json", "--allocations and --json exclude each other");
 	return 0;
 }
 
@@ -267,8 +262,9 @@ static int measure_all(struct tool_run *run, struct settings *settings, struct s
 			report_add_json(&run->out, bench, &result, &change);
 		else
 			report_add_row(&run->out, bench, &result, &change);
-		log_write(&run->log, LOG_LEVEL_INFO, NULL, "%s: %zu samples of %llu operations",
-			  bench->name, result.n_samples, (unsigned long long)result.batch);
+		log_write(&run->log, LOG_LEVEL_INFO, NULL,
+			  "%s: %zu samples of %" PRIu64 " operations", bench->name,
+			  result.n_samples, result.batch);
 		if (change.past_threshold)
 			text_addf(&slow, "%s%s (%+.1f%%)", n_slower++ ? ", " : "", bench->name,
 				  change.percent);

@@ -110,15 +110,15 @@ static int say_check(struct spawn_run *run, struct sbx_error *err)
 static void add_notice(struct text *out, const struct plan_notice *notice, bool is_verbose)
 {
 	text_add(out, SPAWN_TOOL ": note: ");
-	text_add_visible(out, notice->what, strlen(notice->what));
+	text_add_visible_string(out, notice->what);
 	if (is_verbose) {
 		text_add(out, " (");
-		text_add_visible(out, notice->why, strlen(notice->why));
+		text_add_visible_string(out, notice->why);
 		text_add(out, ")");
 	}
 	if (notice->fix) {
 		text_add(out, "; ");
-		text_add_visible(out, notice->fix, strlen(notice->fix));
+		text_add_visible_string(out, notice->fix);
 	}
 	text_add_char(out, '\n');
 }

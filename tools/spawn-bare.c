@@ -68,14 +68,6 @@ static int await_end(pid_t pid, const sigset_t *waited)
 	return status;
 }
 
-static void take_end(struct spawn_run *run, int status)
-{
-	run->result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	run->result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-	run->result.reason = run->result.signal ? SPAWN_REASON_SIGNAL : SPAWN_REASON_EXIT;
-	run->result.status = explain_wait_status(status);
-}
-
 static int refuse(struct spawn_run *run, int code, struct sbx_error *err)
 {
 	(void)sbx_error_what(err, code, "cannot execute '%s'", run->request.argv[0]);
@@ -121,7 +113,7 @@ int spawn_run_bare(struct spawn_run *run, struct sbx_error *err)
 {
 	sigset_t waited, before;
 	pid_t pid = 0;
-	int r = begin(run, err);
+	int r = begin(run, err), status;
 
 	if (r < 0)
 		return r;
@@ -131,7 +123,11 @@ int spawn_run_bare(struct spawn_run *run, struct sbx_error *err)
 	if (r < 0)
 		return refuse(run, r, err);
 	spawn_let_ring_go(run);
-	take_end(run, await_end(pid, &waited));
+	status = await_end(pid, &waited);
+	run->result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	run->result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	run->result.reason = run->result.signal ? SPAWN_REASON_SIGNAL : SPAWN_REASON_EXIT;
+	run->result.status = explain_wait_status(status);
 	r = spawn_record_end(run, NULL, err);
 	return r < 0 ? r : run->result.status;
 }

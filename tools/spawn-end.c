@@ -45,7 +45,7 @@ void spawn_say_repositories(const struct spawn_run *run)
 		const char *path = run->repositories[i]->source;
 
 		text_add(&text, SPAWN_TOOL ": warning: '");
-		text_add_visible(&text, path, strlen(path));
+		text_add_visible_string(&text, path);
 		text_add(
 			&text,
 			"' has become a repository: git outside may run hooks from it; check it before you use git there\n");
@@ -113,12 +113,12 @@ static void add_owner(struct text *text, const struct spawn_run *run)
 	if (owner == (uid_t)-1 || owner == plan->uid)
 		return;
 	text_add(text, SPAWN_TOOL ": note: git trusts no repository of another user, and '");
-	text_add_visible(text, path, strlen(path));
+	text_add_visible_string(text, path);
 	text_addf(text,
 		  "' belongs to uid %u; to use it, add --env GIT_CONFIG_COUNT=1 "
 		  "--env GIT_CONFIG_KEY_0=safe.directory --env 'GIT_CONFIG_VALUE_0=",
 		  (unsigned)owner);
-	text_add_visible(text, path, strlen(path));
+	text_add_visible_string(text, path);
 	text_add(text, "'\n");
 }
 
@@ -181,25 +181,13 @@ void spawn_say_left_out(const struct spawn_run *run)
 	if (archived->n_left_out == 0 || !archived->first_left_out)
 		return;
 	text_add(&text, SPAWN_TOOL ": warning: '");
-	text_add_visible(&text, archived->first_left_out, strlen(archived->first_left_out));
+	text_add_visible_string(&text, archived->first_left_out);
 	text_addf(&text, "'%s %s not in '%s'\n", archived->n_left_out > 1 ? " and others" : "",
 		  archived->n_left_out > 1 ? "are" : "is", run->changes.tar);
 	text_add(&text, "  why: in an archive a name that begins with '.wh.' marks a removed file\n"
 			"  fix: use a directory with --out, or let the command use other names\n");
 	if (text_status(&text) == 0)
 		(void)fd_write_all(STDERR_FILENO, text_string(&text), text.len);
-}
-
-static void explain_loss(const struct spawn_result *result, struct sbx_error *err)
-{
-	(void)sbx_error_what(err, -ESTALE, "killed: '%.300s' was no longer protected",
-			     result->lost);
-	sbx_error_why(
-		err,
-		"a process outside renamed, removed or replaced it, and %s is enforced by a mount on that name",
-		result->lost_origin->text ? result->lost_origin->text : "the built-in view");
-	sbx_error_fix(err,
-		      "check what is there now; change it while no sandbox uses it, or use --out");
 }
 
 void spawn_say_line(const struct spawn_run *run, enum sbx_level level, const struct text *line)
@@ -280,8 +268,17 @@ void spawn_explain_end(const struct spawn_run *run, struct sbx_error *err)
 	_cleanup_text_ struct text line = TEXT_INIT;
 	enum limit ended_by = N_LIMITS;
 
-	if (result->lost)
-		explain_loss(result, err);
+	if (result->lost) {
+		(void)sbx_error_what(err, -ESTALE, "killed: '%.300s' was no longer protected",
+				     result->lost);
+		sbx_error_why(
+			err,
+			"a process outside renamed, removed or replaced it, and %s is enforced by a mount on that name",
+			result->lost_origin->text ? result->lost_origin->text
+						  : "the built-in view");
+		sbx_error_fix(err, "check what is there now; change it while no sandbox uses it, "
+				   "or use --out");
+	}
 	for (enum limit limit = 0; limit < N_LIMITS; limit++) {
 		if (!(result->reached & (1u << limit)))
 			continue;

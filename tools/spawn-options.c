@@ -56,23 +56,17 @@ static int check_without_sandbox(const struct spawn_values *values,
 	return 0;
 }
 
-static int refuse_pair(const char *what, const char *why, const char *fix, struct sbx_error *err)
-{
-	return error_fill(err, -EINVAL, why, fix, "%s", what);
-}
-
 int spawn_check_options(const struct spawn_values *values, const struct option_spec *options,
 			struct sbx_error *err)
 {
 	if (values->policy && values->policy_fd >= 0)
-		return refuse_pair("options '--policy' and '--policy-fd' exclude each other",
-				   "only one policy can be given",
-				   "leave one of them out, or merge both with 'sbx-policy merge'",
-				   err);
+		return error_fill(err, -EINVAL, "only one policy can be given",
+				  "leave one of them out, or merge both with 'sbx-policy merge'",
+				  "options '--policy' and '--policy-fd' exclude each other");
 	if (values->tier && values->exact_tier)
-		return refuse_pair("options '--min-tier' and '--tier-exactly' do not go together",
-				   "the first accepts more than the second",
-				   "leave one of them out", err);
+		return error_fill(err, -EINVAL, "the first accepts more than the second",
+				  "leave one of them out",
+				  "options '--min-tier' and '--tier-exactly' do not go together");
 	return values->no_sandbox ? check_without_sandbox(values, options, err) : 0;
 }
 

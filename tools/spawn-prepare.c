@@ -17,6 +17,7 @@
 #include <linux/filter.h>
 
 #include "base/file.h"
+#include "base/path.h"
 #include "base/units.h"
 #include "filter/filter.h"
 #include "kernel/probe.h"
@@ -39,15 +40,6 @@ static int load_policy(struct spawn_run *run, struct sbx_error *err)
 	r = file_read_fd(run->values->policy_fd, "--policy-fd", POLICY_BYTES_MAX, &bytes, &n_bytes,
 			 err);
 	return r < 0 ? r : policy_load("--policy-fd", bytes, n_bytes, &run->policy, err);
-}
-
-static int prepare_output(struct spawn_run *run, struct sbx_error *err)
-{
-	int r = run->values->out ? changes_prepare(run, err) : 0;
-
-	run->request.out_directory = run->changes.directory;
-	run->request.out_work = run->changes.work;
-	return r;
 }
 
 /* A request that accepts less is reduced only if the host certainly lacks the layer. */
@@ -86,19 +78,12 @@ static int make_plan(struct spawn_run *run, struct sbx_error *err)
 int spawn_module_path(const char *directory, const char *name, const char *suffix, char *ret,
 		      size_t size)
 {
-	char exe[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash;
-	int len;
+	char own[PATH_MAX];
+	int r = path_beside_program("", own, sizeof(own)), len;
 
-	if (n < 0)
-		return -errno;
-	exe[n] = '\0';
-	slash = strrchr(exe, '/');
-	if (!slash)
-		return -ENOENT;
-	*slash = '\0';
-	len = snprintf(ret, size, "%s/../lib/%s/%s%s", exe, directory, name, suffix);
+	if (r < 0)
+		return r;
+	len = snprintf(ret, size, "%s../lib/%s/%s%s", own, directory, name, suffix);
 	if (len > 0 && (size_t)len < size && access(ret, R_OK) == 0)
 		return 0;
 	len = snprintf(ret, size, "%s/%s%s", SBX_MODULE_DIR, name, suffix);
@@ -166,19 +151,10 @@ static int choose_filter(struct spawn_run *run, struct sbx_error *err)
 			      step->seccomp.profile);
 }
 
-/* An option overrides the grace of the plan. */
-static int take_grace(struct spawn_run *run, struct sbx_error *err)
-{
-	const char *text = run->values->grace;
-
-	if (text && units_parse_time(text, &run->plan->grace_usec, err) < 0)
-		return error_retell(err, -EINVAL, "option '--grace' cannot take '%s'", text);
-	return 0;
-}
-
 int spawn_prepare(struct spawn_run *run, struct sbx_error *err)
 {
 	bool is_run = !run->values->dry_run && !run->values->print_plan;
+	const char *grace = run->values->grace;
 	int r = load_policy(run, err);
 
 	/* Before the plan, which hides and protects only what exists: the first start of a user
@@ -189,11 +165,14 @@ int spawn_prepare(struct spawn_run *run, struct sbx_error *err)
 		run->registry = registry_open(environ, err);
 		r = run->registry < 0 ? run->registry : 0;
 	}
-	if (r == 0)
-		r = prepare_output(run, err);
+	if (r == 0 && run->values->out)
+		r = changes_prepare(run, err);
+	run->request.out_directory = run->changes.directory;
+	run->request.out_work = run->changes.work;
 	if (r == 0)
 		r = make_plan(run, err);
-	if (r == 0)
-		r = take_grace(run, err);
+	/* An option overrides the grace of the plan. */
+	if (r == 0 && grace && units_parse_time(grace, &run->plan->grace_usec, err) < 0)
+		r = error_retell(err, -EINVAL, "option '--grace' cannot take '%s'", grace);
 	return r < 0 ? r : choose_filter(run, err);
 }

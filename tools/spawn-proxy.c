@@ -33,6 +33,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/moment.h"
+#include "base/path.h"
 #include "base/start.h"
 #include "policy/artefact.h"
 #include "policy/compose.h"
@@ -128,19 +129,12 @@ static int take_answer(struct spawn_run *run, int socket, int *ret_fd, struct sb
 /* Beside this program, as in a build; else where programs are installed. */
 static int find_program(char *ret, size_t size)
 {
-	char *slash;
-	ssize_t n = readlink("/proc/self/exe", ret, size - 1);
-	int len;
+	int r = path_beside_program(PROGRAM, ret, size), len;
 
-	if (n < 0)
-		return -errno;
-	ret[n] = '\0';
-	slash = strrchr(ret, '/');
-	if (slash && (size_t)(slash - ret) + sizeof("/" PROGRAM) <= size) {
-		memcpy(slash, "/" PROGRAM, sizeof("/" PROGRAM));
-		if (access(ret, X_OK) == 0)
-			return 0;
-	}
+	if (r < 0 && r != -ENAMETOOLONG)
+		return r;
+	if (r == 0 && access(ret, X_OK) == 0)
+		return 0;
 	len = snprintf(ret, size, "%s/" PROGRAM, SBX_PROGRAM_DIR);
 	if (len < 0 || (size_t)len >= size)
 		return -ENAMETOOLONG;
@@ -270,17 +264,6 @@ static struct handover_limit limit_of(uint64_t value, uint64_t none)
 	return (struct handover_limit){ .is_set = value != none, .value = value };
 }
 
-static struct handover_limits get_limits(const struct spawn_run *run)
-{
-	struct net_limits limits = policy_net_limits(run->policy);
-
-	return (struct handover_limits){
-		.connections = limit_of(limits.connections, UINT_MAX),
-		.bytes = limit_of(limits.bytes, UINT64_MAX),
-		.rate = limit_of(limits.rate, UINT64_MAX),
-	};
-}
-
 /* The kernel knows where a listener is bound. */
 static int describe_listener(int fd, struct handover_listener *ret)
 {
@@ -307,6 +290,7 @@ static int describe_listener(int fd, struct handover_listener *ret)
 int spawn_hand_listeners(void *userdata, const int *fds, size_t n_fds, struct sbx_error *err)
 {
 	struct spawn_run *run = userdata;
+	struct net_limits limits = policy_net_limits(run->policy);
 	struct handover handover = {
 		.sandbox = run->request.id,
 		.project = run->request.project,
@@ -315,7 +299,9 @@ int spawn_hand_listeners(void *userdata, const int *fds, size_t n_fds, struct sb
 		.policy = run->values->policy ? run->values->policy
 			  : run->policy	      ? "--policy-fd"
 					      : "no policy",
-		.limits = get_limits(run),
+		.limits = { .connections = limit_of(limits.connections, UINT_MAX),
+			    .bytes = limit_of(limits.bytes, UINT64_MAX),
+			    .rate = limit_of(limits.rate, UINT64_MAX) },
 		.artefact = run->proxy.artefact,
 	};
 	int r = n_fds <= HANDOVER_LISTENERS_MAX ? 0 : -E2BIG;
@@ -376,24 +362,17 @@ void spawn_close_proxy(struct spawn_run *run)
 
 /* ---- at the end ---- */
 
-static void add_host(struct text *out, const struct handover_denial *denial)
-{
-	bool is_ipv6 = strchr(denial->host, ':') != NULL;
-
-	text_addf(out, "%s%s%s", is_ipv6 ? "[" : "", denial->host, is_ipv6 ? "]" : "");
-	if (denial->port > 0)
-		text_addf(out, ":%u", denial->port);
-}
-
 static void say_denial(const struct spawn_run *run, const struct handover_denial *denial)
 {
+	bool is_ipv6 = strchr(denial->host, ':') != NULL;
 	_cleanup_text_ struct text line = TEXT_INIT;
 	struct sbx_error err = { .code = 0 };
 
-	text_add(&line, "denied ");
-	add_host(&line, denial);
+	text_addf(&line, is_ipv6 ? "denied [%s]" : "denied %s", denial->host);
+	if (denial->port > 0)
+		text_addf(&line, ":%u", denial->port);
 	if (denial->count > 1)
-		text_addf(&line, " %llu times", (unsigned long long)denial->count);
+		text_addf(&line, " %" PRIu64 " times", denial->count);
 	if (text_status(&line) < 0)
 		return;
 	(void)sbx_error_what(&err, 0, "%s", text_string(&line));

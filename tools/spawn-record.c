@@ -36,7 +36,7 @@ static void say_fallback(const struct spawn_run *run)
 	_cleanup_text_ struct text line = TEXT_INIT;
 
 	text_add(&line, SPAWN_TOOL ": note: audit records go to '");
-	text_add_visible(&line, place, strlen(place));
+	text_add_visible_string(&line, place);
 	text_add(&line, "/" RECORD_SPOOL_DIRECTORY "', which the next boot may remove; set HOME or "
 			"XDG_STATE_HOME to a directory that you can write\n");
 	if (text_status(&line) == 0)

@@ -22,7 +22,6 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "kernel/probe.h"
-#include "policy/request.h"
 #include "tool.h"
 
 static void add_time(struct json_writer *json, const char *name, const struct timeval *time)
@@ -253,10 +252,7 @@ static int write_to(int fd, const struct text *report, const char *fix, struct s
 {
 	int r = fd_write_all(fd, report->data, report->len);
 
-	if (r < 0) {
-		(void)error_fill(err, r, NULL, fix, "cannot write the report");
-	}
-	return r;
+	return r < 0 ? error_fill(err, r, NULL, fix, "cannot write the report") : r;
 }
 
 static int write_report(const struct spawn_run *run, struct sbx_error *err)

@@ -260,3 +260,18 @@ const char *path_last(const char *path)
 
 	return slash ? slash + 1 : path;
 }
+
+int path_beside_program(const char *name, char *ret, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", ret, size - 1);
+	size_t len = strlen(name), n_directory;
+
+	if (n < 0)
+		return -errno;
+	ret[n] = '\0';
+	n_directory = (size_t)(path_last(ret) - ret);
+	if (n_directory + len >= size)
+		return -ENAMETOOLONG;
+	memcpy(ret + n_directory, name, len + 1);
+	return 0;
+}

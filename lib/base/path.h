@@ -57,3 +57,7 @@ const char *path_follow(void *arena, const char *path);
 
 /* Points into @path, after its last slash. */
 const char *path_last(const char *path);
+
+/* The path of @name in the directory of this program; that directory with its last slash for "". 0
+ * or negative errno. */
+int path_beside_program(const char *name, char *ret, size_t size);
