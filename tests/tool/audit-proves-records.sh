@@ -82,7 +82,7 @@ END
 sbx-audit export -l "$log" >"$work/exported"
 run python3 "$work/again.py" <"$work/exported"
 check an_independent_program_verifies_the_export out_is "$(grep -c '"record"' "$work/exported") True"
-sed -i '5s/r4/r5/' "$work/exported"
+sed -i '5s/r4\\"/r5\\"/' "$work/exported" # of the text, not of a hash
 run python3 "$work/again.py" <"$work/exported"
 check the_independent_program_finds_a_changed_record test "$status" -ne 0
 finish
