@@ -275,10 +275,9 @@ static int check(const struct reader *reader, struct hasher *hasher,
 	r = follow_trail(reader, hasher, &trail, err);
 	if (r < 0)
 		return r;
-	if (trail.last.size != proof->size) {
+	if (trail.last.size != proof->size)
 		return error_fill(err, -EBADMSG, "its checkpoint covers another number of records",
 				  NULL, "the proof is not valid");
-	}
 	r = chain_next(hasher, proof->seq, &proof->previous, text_string(&reader->record),
 		       (uint32_t)reader->record.len, &leaf);
 	if (r >= 0)

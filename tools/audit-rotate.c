@@ -329,10 +329,9 @@ static int write_file(const char *path, const struct archive_source *source, str
 		return sbx_error_what(err, -ENOMEM, "cannot write the archive '%s'", path);
 	(void)unlink(name.data);
 	fd = open(name.data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0) {
+	if (fd < 0)
 		return error_fill(err, -errno, NULL, "check the directory and its permissions",
 				  "cannot write the archive '%s'", path);
-	}
 	r = audit_archive_write(fd, path, source, err);
 	if (r == 0 && (fsync(fd) < 0 || rename(name.data, path) < 0))
 		r = sbx_error_what(err, -errno, "cannot write the archive '%s'", path);

@@ -182,10 +182,9 @@ int audit_verb_gather(void *context, int n_operands, char *operands[], struct sb
 	uint64_t n_files = 0;
 	int r;
 
-	if (geteuid() != 0) {
+	if (geteuid() != 0)
 		return error_fill(err, -EPERM, "they belong to root and to the users of services",
 				  "run it as root", "cannot gather the spools of the system");
-	}
 	staging = open_staging(err);
 	if (staging < 0)
 		return staging;

@@ -317,11 +317,10 @@ static int read_last(const char *text, struct last_lines *ret, struct sbx_error 
 
 	if (text && strcmp(text, "all") == 0)
 		return 0;
-	if (text && (units_parse_count(text, &n, NULL) < 0 || n == 0 || n > 100000000)) {
+	if (text && (units_parse_count(text, &n, NULL) < 0 || n == 0 || n > 100000000))
 		return error_fill(err, -EINVAL, "it is neither a positive number nor 'all'",
 				  "write --last=100 or --last=all",
 				  "cannot replay the last '%s' requests", text);
-	}
 	ret->lines = calloc(n, sizeof(*ret->lines));
 	ret->size = n;
 	return ret->lines ? 0 : sbx_error_what(err, -ENOMEM, "cannot replay");

@@ -88,11 +88,10 @@ static int resolve_project(const char *project, struct text *ret, struct sbx_err
 			text_truncate(ret, ret->len - 1);
 		return 0;
 	}
-	if (!here || here[0] != '/') {
+	if (!here || here[0] != '/')
 		return error_fill(err, -ENOENT, "the current directory has no path",
 				  "write " PROJECT "/absolute/path",
 				  "cannot determine the project's root");
-	}
 	_cleanup_text_ struct text path = TEXT_INIT;
 	words_join(&path, here, project ? project : "");
 	text_add(ret, text_string(&path));

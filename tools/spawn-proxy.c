@@ -453,6 +453,7 @@ static void add_denial(struct json_writer *json, const struct handover_denial *d
 static void add_network(struct json_writer *json, const struct spawn_run *run)
 {
 	const struct handover_summary *summary = run->proxy.summary;
+
 	json_member_object(json, "network");
 	json_member_string(json, "mode", run->plan->net_mode);
 	if (run->proxy.place != SPAWN_PROXY_NONE) {

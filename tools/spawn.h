@@ -251,7 +251,6 @@ void spawn_add_layers(struct json_writer *json, const struct plan *plan);
 void spawn_add_digest(struct json_writer *json, const struct plan *plan);
 
 /* spawn-proxy.c */
-
 /* Connects to the proxy or starts it, in the network mode proxy. */
 int spawn_open_proxy(struct spawn_run *run, struct sbx_error *err);
 /* Hooks: hands it the listeners; waits until it has taken them. */

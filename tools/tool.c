@@ -297,11 +297,10 @@ static int start(struct tool_run *run, struct sbx_error *err)
 {
 	int r = fill_standard_fds();
 
-	if (r < 0) {
+	if (r < 0)
 		return error_fill(err, r, "/dev/null cannot be opened",
 				  "start it with all three open, or mount /dev",
 				  "cannot replace a closed stdin, stdout or stderr");
-	}
 	restore_signals();
 	run->values = calloc(1, run->tool->values_size + 1);
 	if (!run->values)

@@ -88,7 +88,8 @@ int merkle_prove_consistency_behind(struct hasher *hasher, uint64_t old_size, ui
 				    const struct merkle_leaves *leaves,
 				    struct audit_hash ret[MERKLE_PATH_MAX]);
 
-/* 0, -EBADMSG if the proof is wrong, -EIO if libcrypto fails. */
+/* @leaf is not hashed by merkle_leaf() yet. 0, -EBADMSG if the proof is wrong, -EIO if libcrypto
+ * fails. */
 int merkle_verify_inclusion(struct hasher *hasher, uint64_t index, uint64_t size,
 			    const struct audit_hash *leaf, const struct audit_hash *path, size_t n,
 			    const struct audit_hash *root);

@@ -380,8 +380,7 @@ int extension_next(struct extension *extension, uint64_t *ret_number, struct pol
 	return r;
 }
 
-/* ---- creating and freeing ---- */
-
+/* For callers without an event loop. */
 void extension_ask(struct extension *extension, const char *request_json, size_t n_bytes,
 		   struct policy_vote *ret)
 {
@@ -414,6 +413,8 @@ pid_t extension_pid(const struct extension *extension)
 {
 	return extension->restart_usec == 0 ? extension->program.pid : 0;
 }
+
+/* ---- creating and freeing ---- */
 
 struct extension *extension_free(struct extension *extension)
 {

@@ -38,8 +38,7 @@ struct denial {
 	const char *project_root; /* NULL: the terms name no project */
 	uint64_t bit;		  /* of the operation in operation sets */
 	bool is_exec;
-	uint8_t *found; /* one byte for each condition: PATHS_ bits and the VALUES_ bits below
-			 */
+	uint8_t *found; /* of each condition: PATHS_ bits and the VALUES_ bits below */
 };
 
 /* ---- path globs ---- */

@@ -30,7 +30,7 @@ make_home() {
 
 # Prints which files below TOP can be read; the shell reads a line itself, without a process for each file.
 cat >"$work/try" <<'END'
-reads() { read -r line <"$1"; }
+reads() { { read -r line || :; } <"$1"; } # an empty file, too
 cd / && for file in plain .ssh/other FILES; do reads "$1/$file" 2>/dev/null && echo "+$file+"; done
 for file in FILES; do reads "$1/p/$file" 2>/dev/null && echo "+p/$file+"; done
 true

@@ -65,6 +65,11 @@ static void a_home_that_can_be_written_has_it(void)
 	(void)snprintf(variable, sizeof(variable), "HOME=%s", rig.home);
 	(void)snprintf(want, sizeof(want), "%s/.local/state", rig.home);
 	expect_state(&rig, ENVIRONMENT(variable), USER, STATE_OF_ENVIRONMENT, want);
+	/* A directory that is relative or empty counts as not set. */
+	expect_state(&rig, ENVIRONMENT("XDG_STATE_HOME=state", variable), USER,
+		     STATE_OF_ENVIRONMENT, want);
+	expect_state(&rig, ENVIRONMENT("XDG_STATE_HOME=", variable), USER, STATE_OF_ENVIRONMENT,
+		     want);
 }
 
 static void a_variable_of_its_own_goes_before_whatever_is_there(void)
