@@ -134,7 +134,7 @@ static int listen_at(const char *text, struct arena *arena, struct handover *han
 		     struct sbx_error *err)
 {
 	const int on = 1;
-	union address address;
+	union address address = { .any = { .sa_family = AF_UNSPEC } };
 	socklen_t size = 0;
 	int r = parse_address(text, &address, &size, err);
 

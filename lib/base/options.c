@@ -272,14 +272,13 @@ struct cursor {
 	int at;
 	int n_operands;
 	bool only_operands;
-	const struct command *verbs_of; /* until the verb was read, then NULL */
+	const struct verb_spec *verbs; /* until the verb was read, then NULL */
 };
 
 /* The name of the verb that has this option, if no verb was read yet. */
-static const char *verb_with(const struct command *command, const char *name, size_t len)
+static const char *verb_with(const struct verb_spec *verbs, const char *name, size_t len)
 {
-	for (const struct verb_spec *verb = command ? command->verbs : NULL; verb && verb->name;
-	     verb++) {
+	for (const struct verb_spec *verb = verbs; verb && verb->name; verb++) {
 		const struct option_group group[] = { { verb->options, NULL }, { NULL, NULL } };
 
 		if (len == 1 ? find_short(group, *name).spec : find_long(group, name, len).spec)
@@ -293,8 +292,8 @@ static int unknown(const struct option_group *groups, const struct cursor *curso
 {
 	const char *near = suggest(name, (struct suggest_words){ nth_name, groups });
 	const char *dashless = as.word + strspn(as.word, "-");
-	const char *verb = verb_with(cursor->verbs_of, dashless,
-				     (size_t)as.len - (size_t)(dashless - as.word));
+	const char *verb =
+		verb_with(cursor->verbs, dashless, (size_t)as.len - (size_t)(dashless - as.word));
 	int r = sbx_error_what(err, -EINVAL, "unknown option '%.*s'", as.len, as.word);
 
 	if (verb) {
@@ -447,7 +446,7 @@ int options_parse(const struct option_group *groups, bool stops_at_operand, int 
 int options_parse_verb(struct option_group *groups, const struct command *command, int argc,
 		       char *argv[], const struct verb_spec **ret_verb, struct sbx_error *err)
 {
-	struct cursor cursor = { .argv = argv, .argc = argc, .at = 1, .verbs_of = command };
+	struct cursor cursor = { .argv = argv, .argc = argc, .at = 1, .verbs = command->verbs };
 	const struct verb_spec *verb = NULL;
 	struct option_group *last = groups;
 	int first, r;
@@ -458,7 +457,7 @@ int options_parse_verb(struct option_group *groups, const struct command *comman
 		if (!verb && first == 0)
 			first = -EINVAL;
 		cursor.n_operands = 0;
-		cursor.verbs_of = NULL;
+		cursor.verbs = NULL;
 	}
 	while (last->options)
 		last++;

@@ -413,7 +413,7 @@ static void add_of_uid(struct finding *finding, const char *uid)
 static void add_account(struct finding *finding, char *line, uid_t uid)
 {
 	enum { UID = 2, HOME = 5, N_FIELDS = 7 };
-	char *fields[N_FIELDS];
+	char *fields[N_FIELDS] = { NULL };
 	uint64_t number = 0;
 
 	for (int i = 0; i < N_FIELDS; i++)

@@ -89,9 +89,9 @@ static const struct {
 	[MEMBER_SHA256] = TEXT("sha256", request.sha256),
 	[MEMBER_TOKEN] = TEXT("token", token),
 	[MEMBER_ID] = TEXT("id", id),
-	[MEMBER_PORT] = { NAME("port") },
-	[MEMBER_SIZE] = { NAME("size") },
-	[MEMBER_TAGS] = { NAME("tags") },
+	[MEMBER_PORT] = { NAME("port"), 0 },
+	[MEMBER_SIZE] = { NAME("size"), 0 },
+	[MEMBER_TAGS] = { NAME("tags"), 0 },
 };
 
 void request_deinit(struct request_buffer *buffer)
