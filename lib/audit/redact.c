@@ -14,7 +14,7 @@
 #include "audit/redact.h"
 
 #include <errno.h>
-#include <stdint.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +53,7 @@ static const struct prefix prefixes[] = {
 };
 
 struct redactor {
+	bool may_begin[UCHAR_MAX + 1]; /* by the first character of a prefix */
 	pcre2_code *patterns[REDACT_PATTERNS_MAX];
 	size_t n_patterns;
 	pcre2_match_context *limits;
@@ -132,6 +133,8 @@ int redactor_new(const char *const *patterns, size_t n_patterns, struct redactor
 	}
 	if (!redactor || set_limits(redactor) < 0)
 		return sbx_error_what(err, -ENOMEM, "cannot prepare the search for secrets");
+	for (size_t i = 0; i < N_ELEMENTS(prefixes); i++)
+		redactor->may_begin[(unsigned char)prefixes[i].text[0]] = true;
 	for (size_t i = 0; i < n_patterns; i++) {
 		int r = add_pattern(redactor, patterns[i], err);
 
@@ -143,48 +146,6 @@ int redactor_new(const char *const *patterns, size_t n_patterns, struct redactor
 }
 
 /* ---- searching ---- */
-
-/* 16 bytes: a vector that every supported processor compares in one instruction. */
-typedef uint8_t block __attribute__((__vector_size__(16)));
-#define BEGINNING 3
-#define WINDOW (sizeof(block) + BEGINNING - 1)
-
-static block load(const uint8_t *bytes)
-{
-	block loaded;
-
-	memcpy(&loaded, bytes, sizeof(loaded));
-	return loaded;
-}
-
-/* Do the first three characters of any prefix occur at one of the first 16 places? */
-static inline bool has_beginning(const uint8_t bytes[WINDOW])
-{
-	const block first = load(bytes), second = load(bytes + 1), third = load(bytes + 2);
-	block found = { 0 };
-	uint64_t halves[2];
-
-	/* Unrolled, the table's bytes become constants in the code. */
-#pragma GCC unroll 8
-	for (size_t i = 0; i < N_ELEMENTS(prefixes); i++)
-		found |= (block)((first == (uint8_t)prefixes[i].text[0]) &
-				 (second == (uint8_t)prefixes[i].text[1]) &
-				 (third == (uint8_t)prefixes[i].text[2]));
-	memcpy(halves, &found, sizeof(halves));
-	return (halves[0] | halves[1]) != 0;
-}
-
-/* Passes bytes, many at once, at which no prefix begins; @n_bytes if there are no others. */
-static size_t skip_others(const char *bytes, size_t n_bytes, size_t at)
-{
-	uint8_t rest[WINDOW] = { 0 };
-
-	for (; n_bytes - at >= WINDOW; at += sizeof(block))
-		if (has_beginning((const uint8_t *)bytes + at))
-			return at;
-	memcpy(rest, bytes + at, n_bytes - at);
-	return has_beginning(rest) ? at : n_bytes;
-}
 
 static bool is_digit(char c)
 {
@@ -225,14 +186,18 @@ static bool begins_with(const char *bytes, size_t n_bytes, const char *prefix)
 }
 
 /* The offset of the next prefix from @at on; @n_bytes if there is none. */
-static size_t find_prefix(const char *bytes, size_t n_bytes, size_t at, const struct prefix **ret)
+static size_t find_prefix(const struct redactor *redactor, const char *bytes, size_t n_bytes,
+			  size_t at, const struct prefix **ret)
 {
-	for (; (at = skip_others(bytes, n_bytes, at)) < n_bytes; at++)
+	for (; at < n_bytes; at++) {
+		if (!redactor->may_begin[(unsigned char)bytes[at]])
+			continue;
 		for (size_t i = 0; i < N_ELEMENTS(prefixes); i++)
 			if (begins_with(bytes + at, n_bytes - at, prefixes[i].text)) {
 				*ret = &prefixes[i];
 				return at;
 			}
+	}
 	return n_bytes;
 }
 
@@ -240,7 +205,8 @@ bool redactor_suspects(const struct redactor *redactor, const void *bytes, size_
 {
 	const struct prefix *prefix;
 
-	return redactor->n_patterns > 0 || find_prefix(bytes, n_bytes, 0, &prefix) < n_bytes;
+	return redactor->n_patterns > 0 ||
+	       find_prefix(redactor, bytes, n_bytes, 0, &prefix) < n_bytes;
 }
 
 /* The end of the token that begins with @prefix at @start, or 0 if no token follows. */
@@ -258,12 +224,13 @@ static size_t token_end(const struct prefix *prefix, const char *bytes, size_t n
 }
 
 /* 1 if a token was found. */
-static int clean_tokens(const char *bytes, size_t n_bytes, struct text *out)
+static int clean_tokens(const struct redactor *redactor, const char *bytes, size_t n_bytes,
+			struct text *out)
 {
 	const struct prefix *prefix;
 	size_t copied = 0, at = 0;
 
-	while ((at = find_prefix(bytes, n_bytes, at, &prefix)) < n_bytes) {
+	while ((at = find_prefix(redactor, bytes, n_bytes, at, &prefix)) < n_bytes) {
 		size_t end = token_end(prefix, bytes, n_bytes, at);
 
 		if (end > 0) {
@@ -350,7 +317,7 @@ int redactor_clean(const struct redactor *redactor, const char *bytes, size_t n_
 		   struct text *out)
 {
 	_cleanup_text_ struct text tokens = TEXT_INIT;
-	bool has_token = clean_tokens(bytes, n_bytes, &tokens);
+	bool has_token = clean_tokens(redactor, bytes, n_bytes, &tokens);
 	int r;
 
 	if (text_status(&tokens) < 0)
