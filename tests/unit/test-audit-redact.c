@@ -56,6 +56,40 @@ static void every_known_prefix_is_cut_out(void)
 		     REDACTED);
 }
 
+/* Texts of pieces in which prefixes begin and break off, with secrets between them. */
+static void secrets_are_found_anywhere_in_random_text(void)
+{
+	static const char *const pieces[] = { "s.",    "sk ", "np.", "gh ", "AKI ", "xo ",
+					      "glpa ", "7 ",  "{",   "\"",  ".",    "ghp " };
+	static const char *const prefixes[] = { "sk-",	"npm_",	 "ghp_",   "gho_",
+						"xox-", "xoxb-", "glpat-", "AKIA" };
+	static const char *const bodies[] = { "A1B2C3D4E5", "0123456789", "ABCDEFGH9" };
+	_cleanup_redactor_ struct redactor *redactor = redactor_with(NULL, 0);
+	uint32_t random = 1;
+
+	for (unsigned i = 0; i < 20000; i++) {
+		_cleanup_text_ struct text text = TEXT_INIT, wanted = TEXT_INIT;
+		bool has_secret = false;
+
+		for (unsigned n = i % 40; n > 0; n--) {
+			const char *piece = pieces[(random >> 8) % N_ELEMENTS(pieces)];
+
+			random = random * 1664525 + 1013904223;
+			text_add(&text, piece);
+			text_add(&wanted, piece);
+			if ((random >> 24) % 8 != 0)
+				continue;
+			has_secret = true;
+			text_add(&text, prefixes[(random >> 8) % N_ELEMENTS(prefixes)]);
+			text_add(&text, bodies[(random >> 16) % N_ELEMENTS(bodies)]);
+			text_add(&text, " ");
+			text_addf(&wanted, "%s ", REDACTED);
+		}
+		expect_clean(redactor, text_string(&text),
+			     has_secret ? text_string(&wanted) : NULL);
+	}
+}
+
 static void a_prefix_is_suspected_wherever_it_stands(void)
 {
 	static const char *const known[] = { "sk-",    "npm_", "ghp_",	"gho_",
@@ -205,6 +239,7 @@ static void patterns_that_are_empty_or_too_many_are_refused(void)
 
 static const struct test tests[] = {
 	TEST(every_known_prefix_is_cut_out),
+	TEST(secrets_are_found_anywhere_in_random_text),
 	TEST(a_prefix_is_suspected_wherever_it_stands),
 	TEST(every_secret_of_a_text_is_cut_out),
 	TEST(ordinary_words_with_a_prefix_in_them_stay),
