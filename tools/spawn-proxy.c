@@ -333,9 +333,10 @@ int spawn_await_proxy(void *userdata, struct sbx_error *err)
 
 void spawn_end_proxy(struct spawn_run *run)
 {
-	struct handover_summary *summary = arena_alloc(&run->arena, sizeof(*summary));
+	struct handover_summary *summary =
+		run->proxy.is_accepted ? arena_alloc(&run->arena, sizeof(*summary)) : NULL;
 
-	if (run->proxy.is_accepted && summary && handover_send_end(run->proxy.socket) >= 0 &&
+	if (summary && handover_send_end(run->proxy.socket) >= 0 &&
 	    wait_for(run->proxy.socket, END_MSEC) >= 0 &&
 	    handover_receive_answer(run->proxy.socket, &run->arena, summary, NULL, NULL) >= 0)
 		run->proxy.summary = summary;

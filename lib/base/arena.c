@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK_FIRST 4096
+#define CHUNK_FIRST 16384
 #define CHUNK_MAX (256 * 1024)
 #define ROWS_FIRST 16
 #define ALIGNMENT _Alignof(max_align_t)
@@ -105,7 +105,7 @@ bool arena_reserve_rows(struct arena *arena, struct arena_rows *rows, size_t row
 
 	if (n_room <= rows->n_room)
 		return true;
-	grown = n_room <= SIZE_MAX / row_size ? arena_alloc(arena, n_room * row_size) : NULL;
+	grown = n_room <= SIZE_MAX / row_size ? take(arena, n_room * row_size, ALIGNMENT) : NULL;
 	if (!grown)
 		return false;
 	if (rows->n_rows > 0)
@@ -121,5 +121,5 @@ void *arena_add_row(struct arena *arena, struct arena_rows *rows, size_t row_siz
 
 	if (rows->n_rows == rows->n_room && !arena_reserve_rows(arena, rows, row_size, n))
 		return NULL;
-	return (char *)rows->rows + rows->n_rows++ * row_size;
+	return memset((char *)rows->rows + rows->n_rows++ * row_size, 0, row_size);
 }

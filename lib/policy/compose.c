@@ -393,28 +393,41 @@ static bool is_in(const char *path, const struct rule *rule, bool itself)
 	return false;
 }
 
+/* The next grant from rule @at on that is below a path of @rule, or with @itself one of its paths;
+ * NULL after the last. */
+static const struct rule *next_grant(const struct composer *composer, size_t *at,
+				     const struct rule *rule, bool itself)
+{
+	for (; *at < composer->policy.n_rules; (*at)++) {
+		const struct rule *other = &composer->policy.rules[*at];
+
+		if (other->action == POLICY_ALLOW && other->match.lists[MATCH_PATH].n_values > 0 &&
+		    is_in(path_of(other), rule, itself))
+			return &composer->policy.rules[(*at)++];
+	}
+	return NULL;
+}
+
 /* Adds @rule as a denial with exceptions for the grants below its paths; with @itself also for
  * those of its paths. */
 static void deny_but_grants(struct composer *composer, struct rule *rule, bool itself)
 {
-	const struct policy *policy = &composer->policy;
-	size_t n_rules = policy->n_rules, n = 0;
-	struct condition *exceptions = take(composer, n_rules * sizeof(*exceptions));
+	const struct rule *grant;
+	struct condition *exceptions;
+	size_t n = 0;
 
+	for (size_t at = composer->n_original; next_grant(composer, &at, rule, itself);)
+		n++;
+	exceptions = take(composer, n * sizeof(*exceptions));
 	rule->action = POLICY_DENY;
-	for (size_t i = composer->n_original; exceptions && i < n_rules; i++) {
-		const struct rule *other = &policy->rules[i];
-
-		if (other->action == POLICY_ALLOW && other->match.lists[MATCH_PATH].n_values > 0 &&
-		    is_in(path_of(other), rule, itself))
-			exceptions[n++] =
-				(struct condition){ .operations = other->match.operations,
-						    .lists[MATCH_PATH] =
-							    other->match.lists[MATCH_PATH],
-						    .place = other->place };
-	}
 	rule->exceptions = exceptions;
-	rule->n_exceptions = n;
+	rule->n_exceptions = 0;
+	for (size_t at = composer->n_original;
+	     exceptions && (grant = next_grant(composer, &at, rule, itself));)
+		exceptions[rule->n_exceptions++] =
+			(struct condition){ .operations = grant->match.operations,
+					    .lists[MATCH_PATH] = grant->match.lists[MATCH_PATH],
+					    .place = grant->place };
 	(void)add_rule(composer, rule);
 }
 
