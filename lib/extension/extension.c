@@ -12,6 +12,7 @@
 #include "extension/extension.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sockios.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,15 +23,116 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/moment.h"
+#include "base/start.h"
 #include "base/text.h"
 #include "extension/answer.h"
-#include "extension/program.h"
+
+/*
+ * The process
+ *
+ * posix_spawn() does not copy this process's memory and reports a failed exec. The child starts
+ * with no blocked or ignored signals (the loop of a service blocks some), no fds but stdin, stdout
+ * and stderr, only PATH and LC_ALL in its environment, and its own process group, which
+ * program_kill() signals.
+ */
+
+struct program {
+	pid_t pid;   /* 0: none; after program_kill() the killed process until it is reaped */
+	int to_fd;   /* its stdin: a socket, because send() has MSG_NOSIGNAL */
+	int from_fd; /* a pipe from its stdout */
+};
+
+/* One block, to free(). NULL: out of memory. */
+static const char *const *program_copy_argv(const char *const *argv)
+{
+	size_t n = 0, n_bytes = 0;
+	char **copy;
+	char *at;
+
+	for (; argv[n]; n++)
+		n_bytes += strlen(argv[n]) + 1;
+	copy = malloc((n + 1) * sizeof(*copy) + n_bytes);
+	if (!copy)
+		return NULL;
+	at = (char *)(copy + n + 1);
+	for (size_t i = 0; i < n; i++) {
+		copy[i] = at;
+		at = stpcpy(at, argv[i]) + 1;
+	}
+	copy[n] = NULL;
+	return (const char *const *)copy;
+}
+
+static int program_start(struct program *program, const char *const *argv)
+{
+	static const char *const environment[] = { "PATH=/usr/local/bin:/usr/bin:/bin",
+						   "LC_ALL=C.UTF-8", NULL };
+	_cleanup_close_ int to_fd = -EBADF, from_fd = -EBADF, stdin_fd = -EBADF, stdout_fd = -EBADF;
+	int pair[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	to_fd = pair[0];
+	stdin_fd = pair[1];
+	/* The program's end is for reading only: a write() to its stdin gets EPIPE. */
+	(void)shutdown(to_fd, SHUT_RD);
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	from_fd = pair[0];
+	stdout_fd = pair[1];
+	if (fcntl(from_fd, F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	const struct start start = { .argv = argv,
+				     .environment = environment,
+				     .directory = "/",
+				     .stdin_fd = stdin_fd,
+				     .stdout_fd = stdout_fd };
+
+	r = start_program(&start, &program->pid);
+	if (r < 0) {
+		program->pid = 0;
+		return r;
+	}
+	program->to_fd = take_fd(&to_fd);
+	program->from_fd = take_fd(&from_fd);
+	return 0;
+}
+
+/* Reaps the killed process; true if there is none left. */
+static bool program_is_gone(struct program *program)
+{
+	if (program->pid > 0 && waitpid(program->pid, NULL, WNOHANG) == program->pid)
+		program->pid = 0;
+	return program->pid == 0;
+}
+
+/* Sends SIGKILL to its process group. Does not wait. */
+static void program_kill(struct program *program)
+{
+	close_fd(&program->to_fd);
+	close_fd(&program->from_fd);
+	program->to_fd = program->from_fd = -EBADF;
+	if (program->pid > 0)
+		(void)kill(-program->pid, SIGKILL);
+	(void)program_is_gone(program);
+}
+
+static void program_wait(struct program *program)
+{
+	while (program->pid > 0 && waitpid(program->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	program->pid = 0;
+}
+
+/* ---- the extension ---- */
 
 struct question {
 	uint64_t number;
@@ -440,7 +542,7 @@ static int make(const char *name, const char *const *argv, struct extension **re
 
 	if (!extension)
 		return -ENOMEM;
-	extension->program = (struct program)PROGRAM_INIT;
+	extension->program = (struct program){ .to_fd = -EBADF, .from_fd = -EBADF };
 	extension->limit_usec = EXTENSION_DEADLINE_USEC;
 	extension->pause_usec = EXTENSION_PAUSE_FIRST_USEC;
 	extension->timer_fd = -EBADF;
@@ -471,12 +573,11 @@ int extension_new(const char *name, const char *const *argv, struct extension **
 
 	if (r == 0)
 		return 0;
+	if (r == -EINVAL)
+		return error_fill(err, r, "the path of its program is not absolute",
+				  "write the path from '/' on, as in /usr/lib/sbx/rule",
+				  "cannot start the extension '%s'", name);
 	(void)sbx_error_what(err, r, "cannot start the extension '%s'", name);
-	if (r == -EINVAL) {
-		sbx_error_why(err, "the path of its program is not absolute");
-		sbx_error_fix(err, "write the path from '/' on, as in /usr/lib/sbx/rule");
-		return r;
-	}
 	sbx_error_fix(err, "check that '%s' exists and may be executed", argv[0]);
 	return r;
 }
