@@ -73,13 +73,8 @@ static bool alloc_scratch(struct policy_engine *engine)
 	       engine->doubts && engine->waiting && engine->fork_stamps && engine->word_stamps;
 }
 
-int policy_engine_new(const struct artefact *artefact, struct policy_engine **ret)
-{
-	return policy_engine_new_guarded(artefact, NULL, ret);
-}
-
-int policy_engine_new_guarded(const struct artefact *artefact, const struct guarded_list *list,
-			      struct policy_engine **ret)
+static int engine_new(const struct artefact *artefact, const struct guarded_list *list,
+		      struct policy_engine **ret)
 {
 	_cleanup_engine_ struct policy_engine *engine = malloc(sizeof(*engine));
 
@@ -109,6 +104,11 @@ int policy_engine_new_guarded(const struct artefact *artefact, const struct guar
 	return 0;
 }
 
+int policy_engine_new(const struct artefact *artefact, struct policy_engine **ret)
+{
+	return engine_new(artefact, NULL, ret);
+}
+
 int policy_engine_compile(const struct policy *policy, const struct guarded_list *list,
 			  struct policy_engine **ret, struct sbx_error *err)
 {
@@ -117,7 +117,7 @@ int policy_engine_compile(const struct policy *policy, const struct guarded_list
 	int r = policy_compile_here(policy, &block, &artefact, err);
 
 	if (r == 0)
-		r = policy_engine_new_guarded(&artefact, list, ret);
+		r = engine_new(&artefact, list, ret);
 	if (r == 0)
 		(*ret)->block = take_ptr(block);
 	return r;

@@ -101,19 +101,17 @@ struct policy_decision {
 
 /* @artefact must outlive the engine. */
 int policy_engine_new(const struct artefact *artefact, struct policy_engine **ret);
-/* Sets @list, which is borrowed, for the built-in rules from the beginning. NULL: the system's
- * paths. */
-int policy_engine_new_guarded(const struct artefact *artefact, const struct guarded_list *list,
-			      struct policy_engine **ret);
-/* Compiles @policy for an engine that owns the result. @err is filled if a glob is refused. */
+/* Compiles @policy for an engine that owns the result. @list, which is borrowed, is that of the
+ * built-in rules from the beginning; NULL: the system's paths. @err is filled if a glob is refused.
+ */
 int policy_engine_compile(const struct policy *policy, const struct guarded_list *list,
 			  struct policy_engine **ret, struct sbx_error *err);
 struct policy_engine *policy_engine_free(struct policy_engine *engine);
 CLEANUP_BY(struct policy_engine, policy_engine_free)
 #define _cleanup_engine_ _cleanup_(policy_engine_free_ptr)
 
-/* Sets the paths of built-in rules, which are borrowed. NULL: the list given to
- * policy_engine_new_guarded(). */
+/* Sets the paths of built-in rules, which are borrowed. NULL: the list of the
+ * beginning. */
 void policy_engine_guard(struct policy_engine *engine, const struct guarded_list *list);
 
 /* @ret's pointers are valid until the engine's next decision. */
