@@ -51,13 +51,10 @@ int facts_add(struct facts **list, const char *id, struct facts **ret, struct sb
 	if (facts_find(*list, id, strlen(id)))
 		return refuse(err, -EEXIST, "cannot serve the sandbox", id,
 			      "it already has a socket", "name each sandbox once");
-	facts = calloc(1, sizeof(*facts));
-	if (facts)
-		facts->sandbox_id = strdup(id);
-	if (!facts || !facts->sandbox_id) {
-		free(facts);
+	facts = calloc(1, sizeof(*facts) + strlen(id) + 1);
+	if (!facts)
 		return sbx_error_what(err, -ENOMEM, "cannot serve the sandbox '%s'", id);
-	}
+	(void)stpcpy(facts->sandbox_id, id);
 	facts->next = *list;
 	*list = facts;
 	*ret = facts;
@@ -72,42 +69,20 @@ struct facts *facts_find(struct facts *list, const char *id, size_t id_len)
 	return NULL;
 }
 
-static void facts_free(struct facts *facts)
-{
-	free(facts->sandbox_id);
-	for (size_t i = 0; i < N_FACTS; i++)
-		free(facts->texts[i]);
-	for (size_t i = 0; i < facts->n_tags; i++)
-		free(facts->tags[i]);
-	free(facts);
-}
-
 void facts_free_all(struct facts **list)
 {
 	while (*list) {
 		struct facts *facts = *list;
 
 		*list = facts->next;
-		facts_free(facts);
+		free(facts);
 	}
-}
-
-static int add_tag(struct facts *facts, const char *word, const char *value, struct sbx_error *err)
-{
-	if (facts->n_tags == REQUEST_TAGS_MAX)
-		return refuse(err, -E2BIG, "cannot use the fact", word, "it has 64 tags already",
-			      "leave some out");
-	facts->tags[facts->n_tags] = strdup(value);
-	if (!facts->tags[facts->n_tags])
-		return sbx_error_what(err, -ENOMEM, "cannot use the fact '%s'", word);
-	facts->n_tags++;
-	return 0;
 }
 
 static int set(struct facts *facts, const struct fact_name *name, const char *word,
 	       struct sbx_error *err)
 {
-	const char *value = word + strlen(name->prefix);
+	const char *value = word + strlen(name->prefix), **at = &facts->tags[facts->n_tags];
 
 	if (value[0] == '\0')
 		return refuse(err, -EINVAL, "cannot use the fact", word, "it has no value",
@@ -116,15 +91,17 @@ static int set(struct facts *facts, const struct fact_name *name, const char *wo
 		return refuse(err, -EINVAL, "cannot use the fact", word,
 			      "a project is an absolute path without '.', '..' and doubled slashes",
 			      "write its whole path");
-	if (name->fact == FACT_TAG)
-		return add_tag(facts, word, value, err);
-	if (facts->texts[name->fact])
+	if (name->fact == FACT_TAG && facts->n_tags == REQUEST_TAGS_MAX)
+		return refuse(err, -E2BIG, "cannot use the fact", word, "it has 64 tags already",
+			      "leave some out");
+	if (name->fact != FACT_TAG)
+		at = &facts->texts[name->fact];
+	if (*at)
 		return refuse(err, -EEXIST, "cannot use the fact", word, "it occurs twice",
 			      "give it once");
-	facts->texts[name->fact] = strdup(value);
-	return facts->texts[name->fact]
-		       ? 0
-		       : sbx_error_what(err, -ENOMEM, "cannot use the fact '%s'", word);
+	*at = value;
+	facts->n_tags += name->fact == FACT_TAG;
+	return 0;
 }
 
 int facts_set(struct facts *facts, const char *word, struct sbx_error *err)
@@ -144,9 +121,9 @@ void facts_overrule(const struct facts *facts, struct request_buffer *buffer)
 
 	request->project_root = known->texts[FACT_PROJECT];
 	request->caller = known->texts[FACT_CALLER];
-	request->caller_tags = known->n_tags > 0 ? (const char *const *)known->tags : NULL;
+	request->caller_tags = known->n_tags > 0 ? known->tags : NULL;
 	request->state = known->texts[FACT_STATE];
 	request->mode = known->texts[FACT_MODE];
 	request->sandbox = known->texts[FACT_LEVEL];
-	buffer->sandbox_id = known->sandbox_id;
+	buffer->sandbox_id = facts ? facts->sandbox_id : NULL;
 }

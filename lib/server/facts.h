@@ -26,11 +26,11 @@ enum fact {
 };
 
 struct facts {
-	char *sandbox_id;
-	char *texts[N_FACTS];
-	char *tags[REQUEST_TAGS_MAX + 1];
+	const char *texts[N_FACTS];
+	const char *tags[REQUEST_TAGS_MAX + 1];
 	size_t n_tags;
 	struct facts *next;
+	char sandbox_id[];
 };
 
 /* Adds the facts of one sandbox. @id: letters, digits and "._-", at most 64 bytes; -EEXIST if the
@@ -38,7 +38,8 @@ struct facts {
 int facts_add(struct facts **list, const char *id, struct facts **ret, struct sbx_error *err);
 struct facts *facts_find(struct facts *list, const char *id, size_t id_len);
 void facts_free_all(struct facts **list);
-/* @word is "project=/srv/p", "caller=", "tag=", "state=", "mode=" or "sandbox=L2". */
+/* @word is "project=/srv/p", "caller=", "tag=", "state=", "mode=" or "sandbox=L2", and is borrowed.
+ */
 int facts_set(struct facts *facts, const char *word, struct sbx_error *err);
 
 /* Replaces all that the packet says about its sender. @facts may be NULL: then nothing is left. */
