@@ -338,12 +338,13 @@ static void end(struct differing *differing)
 
 static int unreadable(const char *path, int r, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, r, "cannot read '%s'", path);
-	if (r != -EMSGSIZE)
-		return r;
-	sbx_error_why(err, "a line of it is longer than 1MiB, the limit of a request");
-	sbx_error_fix(err, "name a file of recorded decisions, one a line");
-	return r;
+	bool is_long = r == -EMSGSIZE;
+
+	return error_fill(err, r,
+			  is_long ? "a line of it is longer than 1MiB, the limit of a request"
+				  : NULL,
+			  is_long ? "name a file of recorded decisions, one a line" : NULL,
+			  "cannot read '%s'", path);
 }
 
 static int replay_file(struct differing *differing, const char *path, struct last_lines *last,

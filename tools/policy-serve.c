@@ -86,14 +86,13 @@ static int add_fact(struct daemon *daemon, const char *word, struct sbx_error *e
 {
 	size_t len = strcspn(word, ":");
 	struct facts *facts = facts_find(daemon->sandboxes, word, len);
-	int r;
 
 	if (facts && word[len] == ':')
 		return facts_set(facts, word + len + 1, err);
-	r = sbx_error_what(err, -EINVAL, "cannot use the fact '%s'", word);
-	sbx_error_why(err, "it does not begin with the id of a sandbox that has a socket here");
-	sbx_error_fix(err, "write --sandbox=ID=PATH and --fact=ID:NAME=VALUE");
-	return r;
+	return error_fill(err, -EINVAL,
+			  "it does not begin with the id of a sandbox that has a socket here",
+			  "write --sandbox=ID=PATH and --fact=ID:NAME=VALUE",
+			  "cannot use the fact '%s'", word);
 }
 
 static int listen_for_sandbox(struct daemon *daemon, const char *word, struct sbx_error *err)

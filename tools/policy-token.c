@@ -340,14 +340,14 @@ static int do_it(struct asking *asking, int n_operands, char *operands[], struct
 	while (names[which] && strcmp(names[which], operands[0]) != 0)
 		which++;
 	if (!names[which] || n_operands - 1 < n_least[which] || n_operands - 1 > n_most[which]) {
-		(void)sbx_error_what(err, -EINVAL, "cannot understand 'token %s'", operands[0]);
-		sbx_error_why(err, names[which] ? "it was given too many words, or too few"
-						: "there is no such thing to do with tokens");
+		(void)error_fill(err, -EINVAL,
+				 names[which] ? "it was given too many words, or too few"
+					      : "there is no such thing to do with tokens",
+				 "write 'issue OPERATION', 'check TOKEN OPERATION [WORD...]', "
+				 "'revoke TOKEN' or 'list'",
+				 "cannot understand 'token %s'", operands[0]);
 		if (meant && !names[which])
 			sbx_error_fix(err, "did you mean '%s'?", meant);
-		else
-			sbx_error_fix(err, "write 'issue OPERATION', 'check TOKEN OPERATION "
-					   "[WORD...]', 'revoke TOKEN' or 'list'");
 		return -EINVAL;
 	}
 	if (which == 0)

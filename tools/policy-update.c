@@ -542,9 +542,9 @@ int policy_verb_update(void *context, int n_operands, char *operands[], struct s
 	int r;
 
 	if (!values->from) {
-		(void)sbx_error_what(err, -EINVAL, "cannot update '%s'", operands[0]);
-		sbx_error_why(err, "no new policy is named");
-		sbx_error_fix(err, "add --from=NEW, or use 'sbx-policy edit'");
+		(void)error_fill(err, -EINVAL, "no new policy is named",
+				 "add --from=NEW, or use 'sbx-policy edit'", "cannot update '%s'",
+				 operands[0]);
 		return TOOL_USAGE;
 	}
 	r = policy_check_stdin(values, 0, NULL, false, err);

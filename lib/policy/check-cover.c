@@ -393,8 +393,8 @@ void check_neighbours(struct checker *checker, const struct rule *rule)
 	const struct rule *other = allows ? check_find_denial(&checker->index, rule) : NULL;
 
 	if (other) {
-		check_warn(checker, CHECK_DENIED, rule->place, "rule '%s' allows nothing",
-			   rule->name);
+		check_warn(checker, CHECK_DENIED, rule->place, NULL, NULL,
+			   "rule '%s' allows nothing", rule->name);
 		sbx_error_why(&checker->warning.error,
 			      "'%s' at %s:%u denies all of it, and deny wins", other->name,
 			      source_of(checker, other), other->place.at.line);
@@ -406,8 +406,8 @@ void check_neighbours(struct checker *checker, const struct rule *rule)
 	other = find_fitting(&checker->index, rule, is_shadowed);
 	if (!other)
 		return;
-	check_warn(checker, CHECK_SHADOWED, rule->place, "rule '%s' is superfluous", rule->name);
+	check_warn(checker, CHECK_SHADOWED, rule->place, NULL, "remove it",
+		   "rule '%s' is superfluous", rule->name);
 	sbx_error_why(&checker->warning.error, "'%s' at %s:%u says the same, or more", other->name,
 		      source_of(checker, other), other->place.at.line);
-	sbx_error_fix(&checker->warning.error, "remove it");
 }

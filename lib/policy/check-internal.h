@@ -67,10 +67,11 @@ enum check_kind {
 	CHECK_NET_LIMIT,    /* limits of sbx-proxy in a mode without it */
 };
 
-/* check.c: begins a warning; add why and fix with sbx_error_why() and sbx_error_fix() on
- * &checker->warning.error. */
+/* check.c: begins a warning; where @why or @fix is NULL, add it with sbx_error_why() or
+ * sbx_error_fix() on &checker->warning.error. */
 void check_warn(struct checker *checker, enum check_kind kind, struct policy_place place,
-		const char *format, ...) __attribute__((__format__(__printf__, 4, 5)));
+		const char *why, const char *fix, const char *format, ...)
+	__attribute__((__format__(__printf__, 6, 7)));
 
 /* check-paths.c: warnings about the paths of one rule, about programs that it allows to execute but
  * no rule allows to read, and about mounts and ports that no sandbox can provide (0 or -ENOMEM). */

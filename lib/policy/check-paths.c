@@ -31,20 +31,17 @@
 
 static void check_characters(struct checker *checker, const struct match_value *value)
 {
-	if (value->literal && strpbrk(value->text, "*?[")) {
+	if (value->literal && strpbrk(value->text, "*?["))
 		check_warn(checker, CHECK_LITERAL, value->place,
+			   "under 'path' every character is literal",
+			   "write it under 'path_glob' of a rule in 'capabilities'",
 			   "the wildcards in '%s' are taken literally", value->text);
-		sbx_error_why(&checker->warning.error, "under 'path' every character is literal");
-		sbx_error_fix(&checker->warning.error,
-			      "write it under 'path_glob' of a rule in 'capabilities'");
-	}
 	if (value->literal || !glob_has_glued_float(value->text))
 		return;
-	check_warn(checker, CHECK_GLUED_FLOAT, value->place, "'**' in '%s' is only '*'",
+	check_warn(checker, CHECK_GLUED_FLOAT, value->place,
+		   "'**' matches several directories only as a whole component",
+		   "write '/**/' for directories in between, or '*'", "'**' in '%s' is only '*'",
 		   value->text);
-	sbx_error_why(&checker->warning.error,
-		      "'**' matches several directories only as a whole component");
-	sbx_error_fix(&checker->warning.error, "write '/**/' for directories in between, or '*'");
 }
 
 /* Loading refuses "~/"; "~name/" is an ordinary path. */
@@ -56,15 +53,13 @@ static void check_home(struct checker *checker, const struct match_value *value)
 	if (text[0] != '~' || (!isalpha((unsigned char)text[1]) && text[1] != '_') ||
 	    text[len] == '\0')
 		return;
-	check_warn(checker, CHECK_HOME, value->place, "'%s' is not in a home directory",
-		   value->text);
+	check_warn(checker, CHECK_HOME, value->place, NULL,
+		   "write the absolute path; a directory of that name begins with './'",
+		   "'%s' is not in a home directory", value->text);
 	sbx_error_why(
 		&checker->warning.error,
 		"'~' is not replaced in a policy; this is the directory '%.*s' of the project",
 		(int)len, text);
-	sbx_error_fix(&checker->warning.error,
-		      "write the absolute path; a directory of that name begins with "
-		      "'./'");
 }
 
 /* Names of files that have no extension. */
@@ -194,7 +189,7 @@ static void check_taken(struct checker *checker, const struct rule *rule,
 		    !may_reach_below(given, &glob) ||
 		    is_completed(checker, rule, list, value, glob.bare))
 			continue;
-		check_warn(checker, CHECK_NOT_BELOW, value->place,
+		check_warn(checker, CHECK_NOT_BELOW, value->place, NULL, NULL,
 			   "'%s' does not cover what is below it", value->text);
 		sbx_error_why(
 			&checker->warning.error,
@@ -442,10 +437,9 @@ void check_programs(struct checker *checker, const struct rule *rule)
 		if (match_value_excludes(program) || may_be_read(&checker->readers, program))
 			continue;
 		check_warn(checker, CHECK_UNREADABLE, program->place,
-			   "'%s' may be executed but not read", program->text);
-		sbx_error_why(&checker->warning.error,
-			      "the kernel reads a program that it executes, and Landlock refuses "
-			      "that where no rule allows fs.read");
+			   "the kernel reads a program that it executes, and Landlock refuses "
+			   "that where no rule allows fs.read",
+			   NULL, "'%s' may be executed but not read", program->text);
 		sbx_error_fix(&checker->warning.error,
 			      "allow fs.read of '%s', too: syscall: [exec, fs.read]",
 			      program->text);
@@ -530,10 +524,8 @@ static const struct rule *find_denial(const struct judge *judge, size_t n_rules,
 static void warn_of_mount(struct checker *checker, const struct policy_mount *mount,
 			  const char *why, const char *fix)
 {
-	check_warn(checker, CHECK_MOUNT, mount->target->place, "no sandbox can mount at '%s'",
-		   mount->target->text);
-	sbx_error_why(&checker->warning.error, "%s", why);
-	sbx_error_fix(&checker->warning.error, "%s", fix);
+	check_warn(checker, CHECK_MOUNT, mount->target->place, why, fix,
+		   "no sandbox can mount at '%s'", mount->target->text);
 	checker->warning.is_refused = true;
 }
 
@@ -594,10 +586,10 @@ static void check_port(struct checker *checker, const struct judge *judge,
 	}
 	if (!rule)
 		return;
-	check_warn(checker, CHECK_SETTING, setting->place, "no sandbox can have '%s'",
+	check_warn(checker, CHECK_SETTING, setting->place, NULL,
+		   "remove the port, or except it from the rule", "no sandbox can have '%s'",
 		   setting->path);
 	say_denial(checker, rule);
-	sbx_error_fix(&checker->warning.error, "remove the port, or except it from the rule");
 	checker->warning.is_refused = true;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "base/tree.h"
 #include "policy/check-internal.h"
@@ -42,7 +43,7 @@ static void report_warning(struct checker *checker)
 }
 
 void check_warn(struct checker *checker, enum check_kind kind, struct policy_place place,
-		const char *format, ...)
+		const char *why, const char *fix, const char *format, ...)
 {
 	const char *name = checker->policy->sources[place.source].name;
 	char text[SBX_ERROR_TEXT_SIZE];
@@ -53,8 +54,8 @@ void check_warn(struct checker *checker, enum check_kind kind, struct policy_pla
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	checker->warning = (struct policy_warning){ .code = codes[kind], .place = place };
-	(void)sbx_error_what(&checker->warning.error, 0, "%s:%u:%u: %s", name, place.at.line,
-			     place.at.column, text);
+	(void)error_fill(&checker->warning.error, 0, why, fix, "%s:%u:%u: %s", name, place.at.line,
+			 place.at.column, text);
 	checker->warning.error.level = SBX_LEVEL_WARN;
 	checker->has_warning = true;
 	checker->n_warnings++;
@@ -115,8 +116,8 @@ static void check_arguments(struct checker *checker, const struct rule *rule)
 	if (!fit.operation)
 		return;
 	check_warn(checker, fit.n_fitting > 0 ? CHECK_PARTLY_NEVER : CHECK_NEVER,
-		   rule->match.lists[fit.misfit].place, "rule '%s' can never apply to '%s'",
-		   rule->name, fit.operation);
+		   rule->match.lists[fit.misfit].place, NULL, NULL,
+		   "rule '%s' can never apply to '%s'", rule->name, fit.operation);
 	sbx_error_why(&checker->warning.error, "'%s' has no argument for '%s'", fit.operation,
 		      match_key_name(fit.misfit));
 	sbx_error_fix(&checker->warning.error, "remove '%s', or the operation",
@@ -138,18 +139,15 @@ static void check_excluded(struct checker *checker, const struct match_list *lis
 		return;
 	if (n > 0) {
 		check_warn(checker, CHECK_NEVER, list->place,
+			   "no request is left to which the rule could apply",
+			   "narrow the globs that begin with '!', or remove the rule",
 			   "every glob of 'path_glob' is excluded by one with '!'");
-		sbx_error_why(&checker->warning.error,
-			      "no request is left to which the rule could apply");
-		sbx_error_fix(&checker->warning.error,
-			      "narrow the globs that begin with '!', or remove the rule");
 		return;
 	}
-	check_warn(checker, CHECK_NEVER, list->place, "every glob of 'path_glob' begins with '!'");
-	sbx_error_why(&checker->warning.error,
-		      "such a glob only excludes paths that another one includes");
-	sbx_error_fix(&checker->warning.error,
-		      "add a glob for the paths to include, such as \"**\"");
+	check_warn(checker, CHECK_NEVER, list->place,
+		   "such a glob only excludes paths that another one includes",
+		   "add a glob for the paths to include, such as \"**\"",
+		   "every glob of 'path_glob' begins with '!'");
 }
 
 static void check_lists(struct checker *checker, const struct condition *condition)
@@ -159,12 +157,10 @@ static void check_lists(struct checker *checker, const struct condition *conditi
 
 		if (!list->present || list->n_values > 0)
 			continue;
-		check_warn(checker, CHECK_EMPTY_LIST, list->place, "the list of '%s' is empty",
-			   match_key_name((enum match_key)key));
-		sbx_error_why(&checker->warning.error,
-			      "a list matches if one of its values does; this one never does");
-		sbx_error_fix(&checker->warning.error, "add a value, or remove the key if "
-						       "anything is meant");
+		check_warn(checker, CHECK_EMPTY_LIST, list->place,
+			   "a list matches if one of its values does; this one never does",
+			   "add a value, or remove the key if anything is meant",
+			   "the list of '%s' is empty", match_key_name((enum match_key)key));
 	}
 	check_excluded(checker, &condition->lists[MATCH_PATH]);
 }
@@ -179,19 +175,17 @@ static void check_exceptions(struct checker *checker, const struct rule *rule)
 
 		check_lists(checker, exception);
 		if (fit_of(exception, rule->match.operations & operations).n_fitting == 0) {
-			check_warn(checker, CHECK_PARTLY_NEVER, exception->place,
-				   "exception %zu of rule '%s' can never apply", i + 1, rule->name);
-			sbx_error_why(
-				&checker->warning.error,
-				"it is about operations or arguments that the rule's match does not have");
-			sbx_error_fix(&checker->warning.error, "remove it, or widen the match");
+			check_warn(
+				checker, CHECK_PARTLY_NEVER, exception->place,
+				"it is about operations or arguments that the rule's match does not have",
+				"remove it, or widen the match",
+				"exception %zu of rule '%s' can never apply", i + 1, rule->name);
 		} else if (all && check_covers(exception, &rule->match)) {
 			check_warn(checker, CHECK_ALWAYS_EXCEPTED, exception->place,
+				   "if the match applies, the exception does, too",
+				   "narrow the exception",
 				   "rule '%s' never applies: exception %zu always does", rule->name,
 				   i + 1);
-			sbx_error_why(&checker->warning.error,
-				      "if the match applies, the exception does, too");
-			sbx_error_fix(&checker->warning.error, "narrow the exception");
 		}
 	}
 }
@@ -214,10 +208,10 @@ static void check_everything(struct checker *checker, const struct rule *rule)
 	}
 	if (!found)
 		return;
-	check_warn(checker, CHECK_EVERYTHING, rule->place, "rule '%s' allows writing everywhere",
-		   rule->name);
-	sbx_error_why(&checker->warning.error, "nothing in its match narrows 'fs.write'");
-	sbx_error_fix(&checker->warning.error, "name the directories that may be written");
+	check_warn(checker, CHECK_EVERYTHING, rule->place,
+		   "nothing in its match narrows 'fs.write'",
+		   "name the directories that may be written",
+		   "rule '%s' allows writing everywhere", rule->name);
 }
 
 static void check_action(struct checker *checker, const struct rule *rule)
@@ -228,19 +222,19 @@ static void check_action(struct checker *checker, const struct rule *rule)
 			   constraints->tls != TLS_SNI;
 
 	if (rule->action == POLICY_PASS) {
-		check_warn(checker, CHECK_PASS, rule->place, "rule '%s' has no effect", rule->name);
-		sbx_error_why(&checker->warning.error, "'pass' means that a rule does not decide");
-		sbx_error_fix(&checker->warning.error, "remove it, or write another action");
+		check_warn(checker, CHECK_PASS, rule->place,
+			   "'pass' means that a rule does not decide",
+			   "remove it, or write another action", "rule '%s' has no effect",
+			   rule->name);
 	}
 	if (!constrained || policy_permits(rule->action))
 		return;
-	check_warn(checker, CHECK_CONSTRAINTS, rule->place,
+	check_warn(checker, CHECK_CONSTRAINTS, rule->place, NULL,
+		   "move them to the rule that allows",
 		   "the constraints of rule '%s' have no effect", rule->name);
 	sbx_error_why(&checker->warning.error,
-		      "they limit what a rule allows, and this one is "
-		      "'%s'",
+		      "they limit what a rule allows, and this one is '%s'",
 		      policy_action_name(rule->action));
-	sbx_error_fix(&checker->warning.error, "move them to the rule that allows");
 }
 
 static void check_tls(struct checker *checker, const struct rule *rule)
@@ -248,11 +242,11 @@ static void check_tls(struct checker *checker, const struct rule *rule)
 	if (rule->constraints.tls == TLS_SNI ||
 	    (rule->match.operations & operation_set("net.connect")))
 		return;
-	check_warn(checker, CHECK_CONSTRAINTS, rule->place, "'tls' of rule '%s' has no effect",
-		   rule->name);
-	sbx_error_why(&checker->warning.error, "it is about connections through sbx-proxy, and the "
-					       "rule is not about 'net.connect'");
-	sbx_error_fix(&checker->warning.error, "move it to a rule about 'net.connect'");
+	check_warn(
+		checker, CHECK_CONSTRAINTS, rule->place,
+		"it is about connections through sbx-proxy, and the rule is not about 'net.connect'",
+		"move it to a rule about 'net.connect'", "'tls' of rule '%s' has no effect",
+		rule->name);
 }
 
 static void check_rule(struct checker *checker, const struct rule *rule)
@@ -284,16 +278,15 @@ static void check_group(struct checker *checker, unsigned source, const struct t
 	const struct policy_place place = { .source = source, .at = group->place };
 
 	if (!has_name(allowed, group->key)) {
-		check_warn(checker, CHECK_PASS, place, "the group '%s' grants nothing", group->key);
-		sbx_error_why(&checker->warning.error, "'net.allowed_hosts' does not name it");
+		check_warn(checker, CHECK_PASS, place, "'net.allowed_hosts' does not name it", NULL,
+			   "the group '%s' grants nothing", group->key);
 		sbx_error_fix(&checker->warning.error, "write 'net: {allowed_hosts: %s}'",
 			      group->key);
 	}
 	if (group->type != TREE_LIST || group->first)
 		return;
-	check_warn(checker, CHECK_EMPTY_LIST, place, "the group '%s' is empty", group->key);
-	sbx_error_why(&checker->warning.error, "it allows no host");
-	sbx_error_fix(&checker->warning.error, "name a host in it, or remove it");
+	check_warn(checker, CHECK_EMPTY_LIST, place, "it allows no host",
+		   "name a host in it, or remove it", "the group '%s' is empty", group->key);
 }
 
 static void check_groups(struct checker *checker)
@@ -341,9 +334,8 @@ static void warn_unless_held(struct checker *checker, enum check_kind kind,
 	if (enforcement->state == ENFORCEMENT_HELD)
 		return;
 	enforcement_add_what(&what, enforcement);
-	check_warn(checker, kind, enforcement->place, "%s", text_string(&what));
-	sbx_error_why(&checker->warning.error, "%s", enforcement_why(enforcement));
-	sbx_error_fix(&checker->warning.error, "%s", enforcement_fix(enforcement));
+	check_warn(checker, kind, enforcement->place, enforcement_why(enforcement),
+		   enforcement_fix(enforcement), "%s", text_string(&what));
 	checker->warning.is_refused = enforcement->state == ENFORCEMENT_REFUSED;
 }
 
@@ -366,10 +358,9 @@ static void check_files(struct checker *checker)
 
 	if (!policy_shows_no_files(checker->policy))
 		return;
-	check_warn(checker, CHECK_NO_FILES, place, "the policy grants no files: it has no rules");
-	sbx_error_why(&checker->warning.error,
-		      "with a policy the command sees only what its rules allow");
-	sbx_error_fix(&checker->warning.error, "add rules, see sbx-policy(5)");
+	check_warn(checker, CHECK_NO_FILES, place,
+		   "with a policy the command sees only what its rules allow",
+		   "add rules, see sbx-policy(5)", "the policy grants no files: it has no rules");
 }
 
 static void check_defaults(struct checker *checker)
@@ -393,9 +384,8 @@ static void check_section(struct checker *checker, enum check_kind kind, const c
 
 		if (!setting_below(setting, section))
 			continue;
-		check_warn(checker, kind, setting->place, "'%s' limits nothing", setting->path);
-		sbx_error_why(&checker->warning.error, "%s", why);
-		sbx_error_fix(&checker->warning.error, "%s", fix);
+		check_warn(checker, kind, setting->place, why, fix, "'%s' limits nothing",
+			   setting->path);
 		return;
 	}
 }

@@ -42,9 +42,10 @@ struct loader {
 	struct arena_rows extensions; /* struct extension_program */
 };
 
-/* load.c: begins a mistake; sbx_error_why() and sbx_error_fix() on &loader->mistake may follow. */
-void load_mistake(struct loader *loader, struct tree_place place, const char *format, ...)
-	__attribute__((__format__(__printf__, 3, 4)));
+/* load.c: begins a mistake; where @why or @fix is NULL, sbx_error_why() or sbx_error_fix() on
+ * &loader->mistake may follow. */
+void load_mistake(struct loader *loader, struct tree_place place, const char *why, const char *fix,
+		  const char *format, ...) __attribute__((__format__(__printf__, 5, 6)));
 /* Reports the error of another parser at @place. */
 void load_mistake_of(struct loader *loader, struct tree_place place, const struct sbx_error *err);
 /* Appends a zeroed row; NULL (and sets no_memory) if out of memory. */

@@ -105,17 +105,16 @@ static void add_operations(struct loader *loader, const struct tree_node *node, 
 	uint64_t set = 0;
 
 	if (ret->operations != 0) {
-		load_mistake(loader, node->key_place, "'%s' is the second key for operations",
+		load_mistake(loader, node->key_place,
+			     "syscall, operation, op and perms all name operations",
+			     "keep one of them", "'%s' is the second key for operations",
 			     node->key);
-		sbx_error_why(&loader->mistake,
-			      "syscall, operation, op and perms all name operations");
-		sbx_error_fix(&loader->mistake, "keep one of them");
 		return;
 	}
 	if (!item) {
-		load_mistake(loader, node->place, "'%s' is an empty list", node->key);
-		sbx_error_why(&loader->mistake, "the condition would never match");
-		sbx_error_fix(&loader->mistake, "write the operations, or remove the rule");
+		load_mistake(loader, node->place, "the condition would never match",
+			     "write the operations, or remove the rule", "'%s' is an empty list",
+			     node->key);
 		return;
 	}
 	for (; item; item = next_of(node, item))
@@ -167,12 +166,11 @@ static void load_list(struct loader *loader, const struct tree_node *node, enum 
 	struct match_value *values, *value;
 
 	if (list->present) {
-		load_mistake(loader, node->key_place, "'%s' is the second key for the same list",
-			     node->key);
+		load_mistake(loader, node->key_place, NULL, "put all values under one of the two",
+			     "'%s' is the second key for the same list", node->key);
 		sbx_error_why(&loader->mistake,
 			      "line %u has the other one, and only one can be used",
 			      list->place.at.line);
-		sbx_error_fix(&loader->mistake, "put all values under one of the two");
 		return;
 	}
 	value = values = load_alloc(loader, n * sizeof(*values));
@@ -277,10 +275,9 @@ static void load_exceptions(struct loader *loader, const struct tree_node *list,
 		load_condition(loader, item, &exceptions[n++]);
 		if (item->n_children > 0)
 			continue;
-		load_mistake(loader, item->place, "an exception without conditions");
-		sbx_error_why(&loader->mistake, "it would cancel the rule for every request");
-		sbx_error_fix(&loader->mistake,
-			      "write the requests that it excepts, or remove the rule");
+		load_mistake(loader, item->place, "it would cancel the rule for every request",
+			     "write the requests that it excepts, or remove the rule",
+			     "an exception without conditions");
 	}
 	rule->exceptions = exceptions;
 	rule->n_exceptions = n;
@@ -356,13 +353,11 @@ void load_capability(struct loader *loader, const struct tree_node *node)
 		load_condition(loader, match, &rule->match);
 	if (match && rule->match.operations == 0 && !tree_get(loader->tree, match, "syscall") &&
 	    !tree_get(loader->tree, match, "operation") && !tree_get(loader->tree, match, "op") &&
-	    !tree_get(loader->tree, match, "perms")) {
-		load_mistake(loader, match->place, "'match' names no operation");
-		sbx_error_why(&loader->mistake,
-			      "every rule must name the operations that it is about");
-		sbx_error_fix(&loader->mistake,
-			      "add 'syscall: fs.write' to it, or 'syscall: \"*\"'");
-	}
+	    !tree_get(loader->tree, match, "perms"))
+		load_mistake(loader, match->place,
+			     "every rule must name the operations that it is about",
+			     "add 'syscall: fs.write' to it, or 'syscall: \"*\"'",
+			     "'match' names no operation");
 	load_exceptions(loader, load_get(loader, node, "except", TREE_LIST), rule);
 	load_constraints(loader, load_get(loader, node, "constraints", TREE_MAP), rule);
 	if (reason)
@@ -376,13 +371,11 @@ static void check_command(struct loader *loader, const struct tree_node *command
 
 	if (first && (first->type != TREE_STRING || path_is_normal(first->text)))
 		return;
-	load_mistake(loader, first ? first->place : command->place,
+	load_mistake(loader, first ? first->place : command->place, "the list is empty",
+		     "write [/usr/lib/sbx/rules, ARGUMENT]",
 		     "an extension needs the absolute path of its program");
 	if (first)
 		sbx_error_why(&loader->mistake, "'%s' is not an absolute path", first->text);
-	else
-		sbx_error_why(&loader->mistake, "the list is empty");
-	sbx_error_fix(&loader->mistake, "write [/usr/lib/sbx/rules, ARGUMENT]");
 }
 
 void load_extension(struct loader *loader, const struct tree_node *node)
@@ -518,9 +511,9 @@ static void check_group(struct loader *loader, const struct tree_node *name)
 			return;
 	meant = suggest(name->text, words);
 	suggest_add_all(&all, words);
-	load_mistake(loader, name->place, "there is no group '%s'", name->text);
-	sbx_error_why(&loader->mistake, "'net.allowed_hosts' names groups of 'network_whitelist' "
-					"of the same file");
+	load_mistake(loader, name->place,
+		     "'net.allowed_hosts' names groups of 'network_whitelist' of the same file",
+		     NULL, "there is no group '%s'", name->text);
 	if (meant)
 		sbx_error_fix(&loader->mistake, "did you mean '%s'?", meant);
 	else if (all.len > 0)
@@ -587,9 +580,8 @@ static void load_limits(struct loader *loader, const struct tree_node *config)
 		if (!node || units_parse_count(node->text, &number, NULL) < 0)
 			continue;
 		if (__builtin_mul_overflow(number, limits[i].factor, &value)) {
-			load_mistake(loader, node->place, "'%s' is too large", limits[i].key);
-			sbx_error_why(&loader->mistake, "it exceeds what any machine has");
-			sbx_error_fix(&loader->mistake, "write a smaller number");
+			load_mistake(loader, node->place, "it exceeds what any machine has",
+				     "write a smaller number", "'%s' is too large", limits[i].key);
 			continue;
 		}
 #pragma GCC diagnostic push
@@ -608,19 +600,19 @@ static bool is_text(const struct tree_node *node, const char *text)
 
 static void refuse_no_sandbox(struct loader *loader, const struct tree_node *node)
 {
-	load_mistake(loader, node->place, "'%s: %s' asks for no sandbox", node->key, node->text);
-	sbx_error_why(&loader->mistake, "sbx does not run a module without a sandbox");
-	sbx_error_fix(&loader->mistake, "write 'enabled: true' and a type such as PROCESS");
+	load_mistake(loader, node->place, "sbx does not run a module without a sandbox",
+		     "write 'enabled: true' and a type such as PROCESS",
+		     "'%s: %s' asks for no sandbox", node->key, node->text);
 }
 
 /* Accepts PROCESS, NAMESPACE, CONTAINER and SECCOMP, which are part of every sandbox. */
 static void refuse_type(struct loader *loader, const struct tree_node *type)
 {
-	load_mistake(loader, type->place, "'type: %s' cannot be carried out", type->text);
-	sbx_error_why(&loader->mistake,
-		      "sbx loads no profile of a security module; it uses namespaces, seccomp and "
-		      "Landlock");
-	sbx_error_fix(&loader->mistake, "write PROCESS, NAMESPACE, CONTAINER or SECCOMP");
+	load_mistake(loader, type->place,
+		     "sbx loads no profile of a security module; it uses namespaces, seccomp and "
+		     "Landlock",
+		     "write PROCESS, NAMESPACE, CONTAINER or SECCOMP",
+		     "'type: %s' cannot be carried out", type->text);
 }
 
 /* The flag and the list must be consistent. */
@@ -629,19 +621,17 @@ static bool check_paths(struct loader *loader, const struct tree_node *access,
 {
 	if (is_text(access, "true") && !paths) {
 		load_mistake(loader, access->place,
+			     "no path is named, so the module could open no file",
+			     "add 'allowedPaths' with the paths",
 			     "'allowFileSystemAccess: true' without 'allowedPaths'");
-		sbx_error_why(&loader->mistake,
-			      "no path is named, so the module could open no file");
-		sbx_error_fix(&loader->mistake, "add 'allowedPaths' with the paths");
 		return false;
 	}
 	if (is_text(access, "false") && paths) {
-		load_mistake(loader, access->place,
+		load_mistake(loader, access->place, NULL, "remove one of the two",
 			     "'allowFileSystemAccess: false' and 'allowedPaths' contradict each "
 			     "other");
 		sbx_error_why(&loader->mistake, "line %u forbids all files, line %u allows some",
 			      access->place.line, paths->key_place.line);
-		sbx_error_fix(&loader->mistake, "remove one of the two");
 		return false;
 	}
 	return paths != NULL;
@@ -787,7 +777,7 @@ static void try_example(struct loader *loader, struct policy_engine *engine,
 	applies = is_near && near.near == NEAR_APPLIES;
 	if (applies == example->matches)
 		return;
-	load_mistake(loader, example->place.at,
+	load_mistake(loader, example->place.at, NULL, NULL,
 		     applies ? "rule '%s' applies to '%s', which it should not"
 			     : "rule '%s' does not apply to its example '%s'",
 		     rule->name, example->text);

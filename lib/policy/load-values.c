@@ -102,13 +102,12 @@ static int parse_operation(const char *text, uint64_t *ret, struct sbx_error *er
 	if (operation_set(text) != 0)
 		return 0;
 	meant = operation_suggest(text);
-	(void)sbx_error_what(err, -EINVAL, "unknown operation '%s'", text);
-	sbx_error_why(err, "no tool requests it, so the rule would never apply");
+	(void)error_fill(
+		err, -EINVAL, "no tool requests it, so the rule would never apply",
+		"write an operation such as fs.read, exec, net.connect, a group such as fs.*, or *",
+		"unknown operation '%s'", text);
 	if (meant)
 		sbx_error_fix(err, "did you mean '%s'?", meant);
-	else
-		sbx_error_fix(err, "write an operation such as fs.read, exec, "
-				   "net.connect, a group such as fs.*, or *");
 	return -EINVAL;
 }
 
@@ -168,25 +167,24 @@ static void check_true(struct loader *loader, const struct policy_key *row,
 	*ret_number = 1;
 	if (strcmp(node->text, "true") == 0)
 		return;
-	load_mistake(loader, node->place, "'%s' cannot be false", text_string(&loader->path));
-	sbx_error_why(&loader->mistake, "starts, ends and decisions are always recorded");
-	sbx_error_fix(&loader->mistake, "remove it, or write true");
+	load_mistake(loader, node->place, "starts, ends and decisions are always recorded",
+		     "remove it, or write true", "'%s' cannot be false",
+		     text_string(&loader->path));
 }
 
 static void check_never(struct loader *loader, const struct policy_key *row,
 			const struct tree_node *node, uint64_t *ret_number)
 {
-	load_mistake(loader, node->place, "'%s' cannot be carried out: '%s'",
-		     text_string(&loader->path), load_word(node));
-	sbx_error_why(&loader->mistake, "%s", row->help);
-	sbx_error_fix(&loader->mistake, "remove the list, or write []");
+	load_mistake(loader, node->place, row->help, "remove the list, or write []",
+		     "'%s' cannot be carried out: '%s'", text_string(&loader->path),
+		     load_word(node));
 }
 
 static void refuse_empty(struct loader *loader, const struct tree_node *node)
 {
-	load_mistake(loader, node->place, "'%s' is empty", text_string(&loader->path));
-	sbx_error_why(&loader->mistake, "an empty text is not allowed here");
-	sbx_error_fix(&loader->mistake, "write something, or leave it out");
+	load_mistake(loader, node->place, "an empty text is not allowed here",
+		     "write something, or leave it out", "'%s' is empty",
+		     text_string(&loader->path));
 }
 
 /* Only the value of an environment variable may be empty. */
@@ -206,18 +204,17 @@ static void check_line(struct loader *loader, const struct policy_key *row,
 	}
 	for (const char *at = node->text; *at; at++)
 		if (iscntrl((unsigned char)*at)) {
-			load_mistake(loader, node->place, "'%s' contains a control character",
+			load_mistake(loader, node->place, "it is shown on one line",
+				     "write it on one line, without tabs",
+				     "'%s' contains a control character",
 				     text_string(&loader->path));
-			sbx_error_why(&loader->mistake, "it is shown on one line");
-			sbx_error_fix(&loader->mistake, "write it on one line, without tabs");
 			return;
 		}
 	if (node->text_len <= LINE_BYTES_MAX)
 		return;
-	load_mistake(loader, node->place, "'%s' is longer than %d bytes",
-		     text_string(&loader->path), LINE_BYTES_MAX);
+	load_mistake(loader, node->place, NULL, "shorten it; 'reason' takes longer texts",
+		     "'%s' is longer than %d bytes", text_string(&loader->path), LINE_BYTES_MAX);
 	sbx_error_why(&loader->mistake, "it has %zu", node->text_len);
-	sbx_error_fix(&loader->mistake, "shorten it; 'reason' takes longer texts");
 }
 
 static void check_choice(struct loader *loader, const struct policy_key *row,
@@ -232,12 +229,11 @@ static void check_choice(struct loader *loader, const struct policy_key *row,
 	for (size_t i = 0; row->choices[i]; i++)
 		text_addf(&list, "%s%s", i > 0 ? ", " : "", row->choices[i]);
 	meant = suggest_from(word, row->choices);
-	load_mistake(loader, node->place, "'%s' cannot be '%s'", text_string(&loader->path), word);
+	load_mistake(loader, node->place, NULL, "write one of them", "'%s' cannot be '%s'",
+		     text_string(&loader->path), word);
 	sbx_error_why(&loader->mistake, "it must be one of: %s", text_string(&list));
 	if (meant)
 		sbx_error_fix(&loader->mistake, "did you mean '%s'?", meant);
-	else
-		sbx_error_fix(&loader->mistake, "write one of them");
 }
 
 /* ---- the table ---- */
@@ -309,7 +305,7 @@ static void refuse_type(struct loader *loader, const struct policy_key *row,
 {
 	bool quoted = row->flags & KEY_QUOTED;
 
-	load_mistake(loader, node->place, "'%s' must be %s", text_string(&loader->path),
+	load_mistake(loader, node->place, NULL, NULL, "'%s' must be %s", text_string(&loader->path),
 		     quoted ? "a string" : types[row->type].noun);
 	sbx_error_why(&loader->mistake, "it is %s", tree_type_name(node->type));
 	if (quoted && (node->type == TREE_NUMBER || node->type == TREE_BOOL))
@@ -346,9 +342,9 @@ static void check_one(struct loader *loader, const struct policy_key *row,
 		load_mistake_of(loader, node->place, &err);
 	if (!(row->flags & KEY_POSITIVE) || *ret_number > 0 || loader->n_mistakes > n_mistakes)
 		return;
-	load_mistake(loader, node->place, "'%s' cannot be 0", text_string(&loader->path));
-	sbx_error_why(&loader->mistake, "0 could mean 'none' or 'no limit'");
-	sbx_error_fix(&loader->mistake, "write a number above 0, or leave the key out");
+	load_mistake(loader, node->place, "0 could mean 'none' or 'no limit'",
+		     "write a number above 0, or leave the key out", "'%s' cannot be 0",
+		     text_string(&loader->path));
 }
 
 void load_check_value(struct loader *loader, const struct policy_key *row,

@@ -34,7 +34,8 @@ static void report_mistake(struct loader *loader)
 	loader->has_mistake = false;
 }
 
-void load_mistake(struct loader *loader, struct tree_place place, const char *format, ...)
+void load_mistake(struct loader *loader, struct tree_place place, const char *why, const char *fix,
+		  const char *format, ...)
 {
 	char text[SBX_ERROR_TEXT_SIZE];
 	va_list args;
@@ -44,15 +45,15 @@ void load_mistake(struct loader *loader, struct tree_place place, const char *fo
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	(void)tree_error(loader->tree, place, &loader->mistake, "%s", text);
+	sbx_error_why(&loader->mistake, "%s", why ? why : "");
+	sbx_error_fix(&loader->mistake, "%s", fix ? fix : "");
 	loader->has_mistake = true;
 	loader->n_mistakes++;
 }
 
 void load_mistake_of(struct loader *loader, struct tree_place place, const struct sbx_error *err)
 {
-	load_mistake(loader, place, "%s", err->what);
-	sbx_error_why(&loader->mistake, "%s", err->why);
-	sbx_error_fix(&loader->mistake, "%s", err->fix);
+	load_mistake(loader, place, err->why, err->fix, "%s", err->what);
 }
 
 void *load_add_row(struct loader *loader, struct arena_rows *rows, size_t row_size)
@@ -155,11 +156,11 @@ static void finish_settings(struct loader *loader)
 	for (size_t i = 1; i < n; i++) {
 		if (strcmp(settings[i].path, settings[i - 1].path) != 0)
 			continue;
-		load_mistake(loader, settings[i].place.at, "'%s' is given twice", settings[i].path);
+		load_mistake(loader, settings[i].place.at, NULL, "keep one of the two",
+			     "'%s' is given twice", settings[i].path);
 		sbx_error_why(&loader->mistake,
 			      "line %u gives it, too, possibly under another name",
 			      settings[i - 1].place.at.line);
-		sbx_error_fix(&loader->mistake, "keep one of the two");
 	}
 }
 
@@ -169,9 +170,8 @@ static void load_version(struct loader *loader, const struct tree_node *node)
 {
 	if (node->type != TREE_NUMBER || strcmp(node->text, NEWEST_VERSION) == 0)
 		return;
-	load_mistake(loader, node->place, "unknown version '%s'", node->text);
-	sbx_error_why(&loader->mistake, "this program reads version " NEWEST_VERSION);
-	sbx_error_fix(&loader->mistake, "write 'version: " NEWEST_VERSION "'");
+	load_mistake(loader, node->place, "this program reads version " NEWEST_VERSION,
+		     "write 'version: " NEWEST_VERSION "'", "unknown version '%s'", node->text);
 }
 
 static void load_defaults(struct loader *loader, const struct tree_node *node)
@@ -326,15 +326,13 @@ static void refuse_key(struct loader *loader, const struct policy_key *parent,
 
 	for (size_t i = 0; (name = child_name(parent, i)); i++)
 		text_addf(&list, "%s%s", i > 0 ? ", " : "", name);
-	load_mistake(loader, node->key_place, "unknown key '%s'", node->key);
+	load_mistake(loader, node->key_place, NULL, "remove it", "unknown key '%s'", node->key);
 	sbx_error_why(&loader->mistake, "the keys %s%s are: %s", parent ? "of " : "at the top",
 		      parent ? parent->path : "", text_string(&list));
 	if (meant)
 		sbx_error_fix(&loader->mistake, "did you mean '%s'?", meant);
 	else if (elsewhere)
 		sbx_error_fix(&loader->mistake, "'%s' belongs at %s", node->key, elsewhere->path);
-	else
-		sbx_error_fix(&loader->mistake, "remove it");
 }
 
 /* Names chosen by the user become part of a setting's path, so they must not contain '.' or '['. */
@@ -346,9 +344,8 @@ static bool check_free_name(struct loader *loader, const struct tree_node *node)
 		at++;
 	if (*at == '\0')
 		return true;
-	load_mistake(loader, node->key_place, "not a name: '%s'", node->key);
-	sbx_error_why(&loader->mistake, "it may have letters, digits, '_' and '-'");
-	sbx_error_fix(&loader->mistake, "choose another name");
+	load_mistake(loader, node->key_place, "it may have letters, digits, '_' and '-'",
+		     "choose another name", "not a name: '%s'", node->key);
 	return false;
 }
 
@@ -360,7 +357,7 @@ static void check_required(struct loader *loader, const struct load_key *map,
 	while (map->needs_keys && (key = next_key(loader, map, key))) {
 		if (!(key->row->flags & KEY_REQUIRED) || tree_get(loader->tree, node, key->name))
 			continue;
-		load_mistake(loader, node->place, "'%s' is missing", key->name);
+		load_mistake(loader, node->place, NULL, NULL, "'%s' is missing", key->name);
 		sbx_error_why(&loader->mistake, "%s needs it: %s", map->row->help, key->row->help);
 		sbx_error_fix(&loader->mistake, "add '%s:' here", key->name);
 	}
@@ -457,9 +454,10 @@ static void walk_text(struct loader *loader, const struct tree_node *root)
 	if (root->type == TREE_NULL)
 		return;
 	if (root->type != TREE_MAP) {
-		load_mistake(loader, root->place, "a policy must be a map");
+		load_mistake(loader, root->place, NULL,
+			     "begin with keys: capabilities, defaults, limits",
+			     "a policy must be a map");
 		sbx_error_why(&loader->mistake, "this is %s", tree_type_name(root->type));
-		sbx_error_fix(&loader->mistake, "begin with keys: capabilities, defaults, limits");
 		return;
 	}
 	walk_map(loader, &loader->keys[KEY_TOP], root);
@@ -501,11 +499,10 @@ static void check_version(struct loader *loader, const struct tree_node *root)
 {
 	if (loader->policy->dialect != DIALECT_BUNTIME || tree_get(loader->tree, root, "version"))
 		return;
-	load_mistake(loader, root->place, "'version' is missing");
-	sbx_error_why(
-		&loader->mistake,
-		"a policy with plugins, defaults or fs, net and exec rules must give its format version");
-	sbx_error_fix(&loader->mistake, "add 'version: " NEWEST_VERSION "'");
+	load_mistake(
+		loader, root->place,
+		"a policy with plugins, defaults or fs, net and exec rules must give its format version",
+		"add 'version: " NEWEST_VERSION "'", "'version' is missing");
 }
 
 struct named {
@@ -529,13 +526,12 @@ static void check_names(struct loader *loader, struct named *named, size_t n, co
 	for (size_t i = 1; i < n; i++) {
 		if (!named[i].name[0] || strcmp(named[i].name, named[i - 1].name) != 0)
 			continue;
-		load_mistake(loader, named[i].place, "a second %s with the name '%s'", noun,
-			     named[i].name);
+		load_mistake(loader, named[i].place, NULL, "give it a different name",
+			     "a second %s with the name '%s'", noun, named[i].name);
 		sbx_error_why(
 			&loader->mistake,
 			"line %u has the first, and a decision that names it would be ambiguous",
 			named[i - 1].place.line);
-		sbx_error_fix(&loader->mistake, "give it a different name");
 	}
 }
 

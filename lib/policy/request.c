@@ -286,12 +286,10 @@ static int unknown_member(const struct json_item *name, struct sbx_error *err)
 
 	(void)snprintf(typed, sizeof(typed), "%.*s", (int)name->n_bytes, name->bytes);
 	meant = suggest(typed, (struct suggest_words){ .word = name_at });
-	r = refuse(err, "an unknown member could change what the request means", NULL,
-		   "unknown member '%s'", typed);
+	r = refuse(err, "an unknown member could change what the request means",
+		   "leave it out; sbx-policy(1) lists the members", "unknown member '%s'", typed);
 	if (meant)
 		sbx_error_fix(err, "did you mean '%s'?", meant);
-	else
-		sbx_error_fix(err, "leave it out; sbx-policy(1) lists the members");
 	return r;
 }
 
@@ -541,14 +539,12 @@ static int unknown_word(const char *word, struct sbx_error *err)
 	int r = refuse(
 		err,
 		"only caller= tag= state= mode= project= proto= size= sandbox= sha256= address= may follow the argument",
-		NULL, "'%s' is not one of its attributes", word);
+		"leave it out", "'%s' is not one of its attributes", word);
 
 	(void)snprintf(typed, sizeof(typed), "%.*s=", (int)(len > 30 ? 30 : len), word);
 	meant = suggest(typed, (struct suggest_words){ .word = word_name_at });
 	if (meant && word[len] == '=')
 		sbx_error_fix(err, "did you mean '%s'?", meant);
-	else
-		sbx_error_fix(err, "leave it out");
 	return r;
 }
 

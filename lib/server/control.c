@@ -378,10 +378,9 @@ static int run(struct control *control, struct sbx_error *err)
 		r = tree_check_keys(control->tree, tree_root(control->tree), actions[i].keys, err);
 		return r < 0 ? r : actions[i].run(control, err);
 	}
-	(void)sbx_error_what(err, -EINVAL, "cannot carry out the action '%.64s'", name);
-	sbx_error_why(err, "this service has no such action");
-	sbx_error_fix(err, "ask for status, reload, or token.issue, .check, .revoke or .list");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, "this service has no such action",
+			  "ask for status, reload, or token.issue, .check, .revoke or .list",
+			  "cannot carry out the action '%.64s'", name);
 }
 
 static void add_failure(struct text *out, const struct sbx_error *err)
@@ -434,8 +433,8 @@ static void refuse(struct question *question)
 	};
 	struct sbx_error err = { .code = 0 };
 
-	(void)sbx_error_what(&err, -EPERM, "cannot control the service");
-	sbx_error_why(&err, "%s", reasons[question->asker.place]);
+	(void)error_fill(&err, -EPERM, reasons[question->asker.place], NULL,
+			 "cannot control the service");
 	question_refuse(question, "error", &err);
 }
 

@@ -24,6 +24,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/path-lock.h"
 
 #define MODE_BITS 0777
@@ -51,13 +52,11 @@ int listen_adopt(int fd, const char *name, struct listen_socket *ret, struct sbx
 {
 	int flags;
 
-	if (sd_is_socket_unix(fd, SOCK_SEQPACKET, 1, NULL, 0) <= 0) {
-		(void)sbx_error_what(err, -ENOTSOCK, "cannot listen on fd %d, handed over as '%s'",
-				     fd, name);
-		sbx_error_why(err, "it is not a listening unix socket of type SOCK_SEQPACKET");
-		sbx_error_fix(err, "write 'ListenSequentialPacket=/path' in the .socket unit");
-		return -ENOTSOCK;
-	}
+	if (sd_is_socket_unix(fd, SOCK_SEQPACKET, 1, NULL, 0) <= 0)
+		return error_fill(err, -ENOTSOCK,
+				  "it is not a listening unix socket of type SOCK_SEQPACKET",
+				  "write 'ListenSequentialPacket=/path' in the .socket unit",
+				  "cannot listen on fd %d, handed over as '%s'", fd, name);
 	flags = fcntl(fd, F_GETFL);
 	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return sbx_error_what(err, -errno, "cannot make fd %d non-blocking", fd);
@@ -65,24 +64,20 @@ int listen_adopt(int fd, const char *name, struct listen_socket *ret, struct sbx
 	return 0;
 }
 
-static int fail(int code, const char *path, struct sbx_error *err)
-{
-	(void)sbx_error_what(err, code, "cannot listen on '%s'", path);
-	if (code == -EACCES || code == -EPERM)
-		sbx_error_fix(err,
-			      "choose a directory that belongs to you, or start it by its unit");
-	else
-		sbx_error_fix(err, "check the path and its directory, or choose another one");
-	return code;
-}
-
 static int fail_because(int code, const char *path, const char *why, const char *fix,
 			struct sbx_error *err)
 {
-	(void)fail(code, path, err);
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
+	return error_fill(err, code, why, fix, "cannot listen on '%s'", path);
+}
+
+static int fail(int code, const char *path, struct sbx_error *err)
+{
+	return fail_because(
+		code, path, NULL,
+		code == -EACCES || code == -EPERM
+			? "choose a directory that belongs to you, or start it by its unit"
+			: "check the path and its directory, or choose another one",
+		err);
 }
 
 static int parse_path(const char *path, struct sockaddr_un *ret, struct sbx_error *err)

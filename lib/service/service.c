@@ -28,6 +28,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "base/listen-fds.h"
 #include "base/moment.h"
@@ -323,13 +324,10 @@ int service_add_path(struct text *out, const char *name, struct sbx_error *err)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 
-	if (geteuid() != 0 && (!runtime || runtime[0] != '/')) {
-		(void)sbx_error_what(err, -ENOENT,
-				     "cannot determine the path of the service's socket");
-		sbx_error_why(err, "XDG_RUNTIME_DIR is not set to an absolute path");
-		sbx_error_fix(err, "name it with --socket");
-		return -ENOENT;
-	}
+	if (geteuid() != 0 && (!runtime || runtime[0] != '/'))
+		return error_fill(err, -ENOENT, "XDG_RUNTIME_DIR is not set to an absolute path",
+				  "name it with --socket",
+				  "cannot determine the path of the service's socket");
 	text_addf(out, "%s/sbx/%s.sock", geteuid() == 0 ? "/run" : runtime, name);
 	return text_status(out);
 }
@@ -391,11 +389,10 @@ int service_run(struct service *service, struct sbx_error *err)
 {
 	int r = sd_event_set_watchdog(service->event, 1);
 
-	if (r < 0) {
-		(void)sbx_error_what(err, r, "cannot feed the service manager's watchdog");
-		sbx_error_fix(err, "unset WATCHDOG_USEC and WATCHDOG_PID, or start it by its unit");
-		return r;
-	}
+	if (r < 0)
+		return error_fill(err, r, NULL,
+				  "unset WATCHDOG_USEC and WATCHDOG_PID, or start it by its unit",
+				  "cannot feed the service manager's watchdog");
 	(void)sd_notify(0, "READY=1");
 	r = ready_run(service->ready);
 	if (r < 0)
