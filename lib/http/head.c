@@ -687,11 +687,3 @@ struct http_asked http_asked(const struct http_request *request)
 		.is_websocket = request->head.is_websocket,
 	};
 }
-
-const struct http_bytes *http_field_find(const struct http_head *head, const char *name)
-{
-	for (size_t i = 0; i < head->n_fields; i++)
-		if (is_word(head->fields[i].name, name))
-			return &head->fields[i].value;
-	return NULL;
-}

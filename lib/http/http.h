@@ -218,8 +218,6 @@ long http_response_read(struct http_reader *reader, const char *bytes, size_t n_
 			const struct http_asked *asked, struct http_response *ret);
 
 struct http_asked http_asked(const struct http_request *request);
-/* The value of the first field of this name, or NULL. */
-const struct http_bytes *http_field_find(const struct http_head *head, const char *name);
 
 /* ---- bodies ---- */
 
