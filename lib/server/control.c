@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Control packets, dispatched by one table. A peer that is not trusted gets a refusal, which is
- * recorded, before its packet is parsed.
+ * Packets that control the service, dispatched by one table
+ *
+ *   {"do":"status"}  {"do":"reload"}  {"do":"token.list","after":NONCE}
+ *   {"do":"token.issue","pid":N,"sandbox_id":ID,"op":OP,"glob":GLOB,"project":ROOT,"uses":N,
+ *    "ttl":"30s","from":TOKEN}
+ *   {"do":"token.check","token":TOKEN,"pid":N,"sandbox_id":ID,"op":OP,"path":PATH,...}
+ *   {"do":"token.revoke","token":TOKEN}
+ *
+ * The server answers {"ok":true,...}, or {"ok":false,"what":...,"why":...,"fix":...}.
+ *
+ * A peer that is not trusted gets a refusal, which is recorded, before its packet is parsed.
  *
  * A token is issued for a process that the caller knows to be alive: its own child, or itself. A
  * valid token overrides the rules, so none is issued whose scope a deny rule touches. Where rules
  * want a review or a token, or do not match, one can be issued.
  */
 
-#include "server/control.h"
+#include "server/server-internal.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,7 +33,6 @@
 #include "policy/decide.h"
 #include "server/generation.h"
 #include "server/question.h"
-#include "server/server-internal.h"
 
 #define KEYS_MAX 12
 #define TOKENS_PER_PACKET 100

@@ -24,7 +24,6 @@
 #include "base/json.h"
 #include "base/moment.h"
 #include "extension/extension.h"
-#include "server/control.h"
 #include "server/facts.h"
 #include "server/generation.h"
 #include "server/server-internal.h"

@@ -43,7 +43,11 @@ struct server {
 void server_tokens_changed(struct server *server);
 void server_add_status(const struct server *server, struct json_writer *json);
 
-/* records.c; each is 0 or negative errno */
+/* control.c: is the packet an object whose first name is "do"? */
+bool control_is_packet(const void *packet, size_t n_bytes);
+void control_answer(struct question *question, const void *packet, size_t n_bytes);
+
+/* Records; each is 0 or negative errno. */
 void server_record_error(struct server *server, const struct question *question,
 			 const struct sbx_error *what);
 /* Records the decision, if verdicts of this kind are recorded. */
@@ -52,7 +56,3 @@ int server_record_decision(struct server *server, const struct question *questio
 /* @end says why the token ended; NULL: it was issued. @question may be NULL. */
 int server_record_token(struct server *server, const struct question *question, const char *end,
 			const struct token_info *info, struct sbx_error *err);
-int server_record_reload(struct server *server, const char *cause, const uint8_t before[32],
-			 size_t n_tokens_ended, struct sbx_error *err);
-/* @event is "kernel_start" or "kernel_shutdown". */
-int server_record_life(struct server *server, const char *event, struct sbx_error *err);
