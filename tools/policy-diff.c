@@ -98,7 +98,7 @@ static void add_rule_of(struct text *out, const struct judge *judge,
 			const struct policy_decision *decision)
 {
 	if (decision->n_rules > 0)
-		judge_add_rule(out, &judge->artefact, decision->rules[0]);
+		decision_add_rule(out, &judge->artefact, decision->rules[0]);
 	else
 		text_add(out, decision->cause == CAUSE_BUILTIN	 ? "a built-in rule"
 			      : decision->cause == CAUSE_DEFAULT ? "no rule any more"

@@ -40,7 +40,7 @@ static void add_hints(struct text *out, struct judge *judge, const struct reques
 		    decision_status((enum policy_action)rules[rows[i].rule].action) != 0)
 			continue;
 		text_add(out, "  near: ");
-		judge_add_rule(out, &judge->artefact, rows[i].rule);
+		decision_add_rule(out, &judge->artefact, rows[i].rule);
 		text_add(out, " would allow it, but ");
 		why_add(out, judge, &buffer->request, &rows[i]);
 		text_add_char(out, '\n');
@@ -76,7 +76,7 @@ static void add_dependences(struct text *out, const struct artefact *artefact,
 
 		add_facts(out, decision->dependences[i].facts);
 		text_add(out, ": ");
-		judge_add_rule(out, artefact, row);
+		decision_add_rule(out, artefact, row);
 		text_addf(out, " says %s\n",
 			  policy_action_name((enum policy_action)rules[row].action));
 	}

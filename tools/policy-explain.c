@@ -45,11 +45,6 @@ static bool decides(const struct policy_decision *decision, uint32_t rule)
 	return false;
 }
 
-static const struct artefact_rule *rule_of(const struct judge *judge, uint32_t row)
-{
-	return (const struct artefact_rule *)artefact_rows(&judge->artefact, SECTION_RULES) + row;
-}
-
 static const char *verdict_of(const struct explaining *explaining,
 			      const struct policy_explanation *row)
 {
@@ -75,12 +70,12 @@ static bool add_enforcement(struct text *out, const struct judge *judge, uint32_
 static void add_row(const struct explaining *explaining, const struct policy_explanation *row)
 {
 	const struct judge *judge = explaining->judge;
-	const struct artefact_rule *rule = rule_of(judge, row->rule);
+	const struct artefact_rule *rule = artefact_rule_at(&judge->artefact, row->rule);
 	struct text *out = &explaining->run->out;
 	_cleanup_text_ struct text enforcement = TEXT_INIT;
 
 	text_addf(out, "\n%s ", policy_action_name((enum policy_action)rule->action));
-	judge_add_rule(out, &judge->artefact, row->rule);
+	decision_add_rule(out, &judge->artefact, row->rule);
 	text_addf(out, " %s\n  ", verdict_of(explaining, row));
 	why_add(out, judge, &explaining->buffer->request, row);
 	text_add_char(out, '\n');
@@ -144,16 +139,14 @@ static void add_row_json(const struct explaining *explaining, struct json_writer
 			 const struct policy_explanation *row)
 {
 	const struct judge *judge = explaining->judge;
-	const struct artefact_rule *rule = rule_of(judge, row->rule);
-	const struct artefact_source *sources = artefact_rows(&judge->artefact, SECTION_SOURCES);
+	const struct artefact_rule *rule = artefact_rule_at(&judge->artefact, row->rule);
 	_cleanup_text_ struct text why = TEXT_INIT, enforcement = TEXT_INIT;
 
 	why_add(&why, judge, &explaining->buffer->request, row);
 	json_add_object(json);
 	json_member_string(json, "name", artefact_text(&judge->artefact, rule->name));
 	json_member_string(json, "action", policy_action_name((enum policy_action)rule->action));
-	json_member_string(json, "file",
-			   artefact_text(&judge->artefact, sources[rule->source].name));
+	json_member_string(json, "file", artefact_file_of(&judge->artefact, rule));
 	json_member_u64(json, "line", rule->line);
 	json_member_string(json, "near", why_near_name(row->near));
 	if (row->near == NEAR_KEY)

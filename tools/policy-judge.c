@@ -270,15 +270,3 @@ int judge_status(const struct policy_decision *decision)
 	return decision->cause == CAUSE_BAD_REQUEST ? TOOL_USAGE
 						    : decision_status(decision->verdict);
 }
-
-void judge_add_rule(struct text *out, const struct artefact *artefact, uint32_t row)
-{
-	const struct artefact_rule *rules = artefact_rows(artefact, SECTION_RULES);
-	const struct artefact_source *sources = artefact_rows(artefact, SECTION_SOURCES);
-
-	text_add(out, "rule '");
-	text_add_visible_string(out, artefact_text(artefact, rules[row].name));
-	text_add(out, "' (");
-	text_add_visible_string(out, artefact_text(artefact, sources[rules[row].source].name));
-	text_addf(out, ":%u)", rules[row].line);
-}

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -109,6 +110,146 @@ static int test_file_check(const struct tree *tree, struct sbx_error *err)
 	}
 	return 0;
 }
+
+/*
+ * Which rules of the tested policies have determined an answer
+ *
+ * A rule that never did may have no effect, or no test covers it; both are reported.
+ */
+
+struct coverage {
+	char *path;
+	struct judge judge;
+	bool *hits;
+	struct coverage *next;
+};
+
+static void coverage_free(struct coverage **list)
+{
+	while (*list) {
+		struct coverage *first = *list;
+
+		*list = first->next;
+		judge_close(&first->judge);
+		free(first->path);
+		free(first->hits);
+		free(first);
+	}
+}
+
+/* The entry of @path, opened at its first use. */
+static int coverage_of(struct coverage **list, const char *path, const struct policy_values *values,
+		       struct coverage **ret, struct sbx_error *err)
+{
+	struct coverage **at = list;
+	_cleanup_(coverage_free) struct coverage *coverage = NULL;
+	int r;
+
+	for (; *at; at = &(*at)->next)
+		if (strcmp((*at)->path, path) == 0) {
+			*ret = *at;
+			return 0;
+		}
+	coverage = calloc(1, sizeof(*coverage));
+	if (!coverage)
+		return sbx_error_what(err, -ENOMEM, "cannot test '%s'", path);
+	r = judge_open(path, values, &coverage->judge, err);
+	if (r < 0)
+		return r;
+	coverage->path = strdup(path);
+	coverage->hits = calloc(artefact_n_rows(&coverage->judge.artefact, SECTION_RULES) + 1,
+				sizeof(*coverage->hits));
+	if (!coverage->path || !coverage->hits)
+		return sbx_error_what(err, -ENOMEM, "cannot test '%s'", path);
+	*ret = *at = take_ptr(coverage);
+	return 0;
+}
+
+static void coverage_count(struct coverage *coverage, const struct policy_decision *decision)
+{
+	for (size_t i = 0; i < decision->n_rules; i++)
+		coverage->hits[decision->rules[i]] = true;
+}
+
+static void coverage_add_text(struct text *out, const struct coverage *coverage, size_t n_rules,
+			      size_t n_hits)
+{
+	const struct artefact *artefact = &coverage->judge.artefact;
+
+	for (uint32_t i = 0; i < n_rules; i++) {
+		const struct artefact_rule *rule = artefact_rule_at(artefact, i);
+
+		if (coverage->hits[i])
+			continue;
+		text_add(out, "# ");
+		text_add_visible_string(out, artefact_file_of(artefact, rule));
+		text_addf(out, ":%u: rule '", rule->line);
+		text_add_visible_string(out, artefact_text(artefact, rule->name));
+		text_add(out, "' never determined an answer\n");
+	}
+	text_add(out, "# ");
+	text_add_visible_string(out, coverage->path);
+	text_addf(out, ": %zu of %zu rules determined an answer\n", n_hits, n_rules);
+}
+
+static void coverage_add_json(struct text *out, const struct coverage *coverage, size_t n_rules,
+			      size_t n_hits, bool is_enough)
+{
+	const struct artefact *artefact = &coverage->judge.artefact;
+	struct json_writer json;
+
+	json_begin_object(&json, out);
+	json_member_string(&json, "coverage", coverage->path);
+	json_member_u64(&json, "rules", n_rules);
+	json_member_u64(&json, "determined", n_hits);
+	json_member_bool(&json, "enough", is_enough);
+	json_member_array(&json, "missed");
+	for (uint32_t i = 0; i < n_rules; i++) {
+		const struct artefact_rule *rule = artefact_rule_at(artefact, i);
+
+		if (coverage->hits[i])
+			continue;
+		json_add_object(&json);
+		json_member_string(&json, "name", artefact_text(artefact, rule->name));
+		json_member_string(&json, "file", artefact_file_of(artefact, rule));
+		json_member_u64(&json, "line", rule->line);
+		json_end_object(&json);
+	}
+	json_end_array(&json);
+	json_end_line(&json);
+}
+
+/* Prints TAP comments, or an object for each policy; true if at least @min_percent of the rules of
+ * each policy are covered. */
+static bool coverage_report(const struct coverage *list, uint64_t min_percent, bool as_json,
+			    struct text *out)
+{
+	bool is_enough = true;
+
+	for (const struct coverage *coverage = list; coverage; coverage = coverage->next) {
+		const struct judge *judge = &coverage->judge;
+		/* The rules of the files; those of the network mode come after them. */
+		size_t n = judge->policy ? judge->policy->n_rules
+					 : artefact_n_rows(&judge->artefact, SECTION_RULES);
+		size_t n_hits = 0;
+		bool is_one_enough;
+
+		for (size_t i = 0; i < n; i++)
+			n_hits += coverage->hits[i];
+		is_one_enough = n_hits * 100 >= min_percent * n;
+
+		if (as_json)
+			coverage_add_json(out, coverage, n, n_hits, is_one_enough);
+		else
+			coverage_add_text(out, coverage, n, n_hits);
+		is_enough = is_enough && is_one_enough;
+	}
+	if (!is_enough && !as_json)
+		text_addf(out, "# too few: --coverage requires %" PRIu64 " percent\n", min_percent);
+	return is_enough;
+}
+
+/* ---- the tests ---- */
 
 #define EXAMPLE_PROJECT "/project"
 #define WORDS_MAX 128

@@ -133,8 +133,6 @@ int judge_status(const struct policy_decision *decision);
 int judge_load(const char *path, const struct policy_values *values, struct policy **ret,
 	       struct sbx_error *err);
 int judge_read(const char *path, char **ret_bytes, size_t *ret_n_bytes, struct sbx_error *err);
-/* Adds "rule 'NAME' (FILE:LINE)". */
-void judge_add_rule(struct text *out, const struct artefact *artefact, uint32_t row);
 
 /* policy-words.c: OP ARGUMENT NAME=VALUE..., where a path may be relative to the project, which is
  * the working directory unless project= names another. */
@@ -182,21 +180,3 @@ const char *why_near_name(enum policy_near near);
 /* All rows, ascending by rule; the caller frees them. NULL: out of memory. */
 struct policy_explanation *why_explain(struct judge *judge, const struct policy_request *request,
 				       size_t *ret_n);
-
-/* policy-coverage.c: which rules have determined an answer. */
-struct coverage {
-	char *path;
-	struct judge judge;
-	bool *hits;
-	struct coverage *next;
-};
-
-void coverage_free(struct coverage **list);
-/* The entry of @path, opened at its first use. */
-int coverage_of(struct coverage **list, const char *path, const struct policy_values *values,
-		struct coverage **ret, struct sbx_error *err);
-void coverage_count(struct coverage *coverage, const struct policy_decision *decision);
-/* Prints TAP comments, or an object for each policy; true if at least @min_percent of the rules of
- * each policy are covered. */
-bool coverage_report(const struct coverage *list, uint64_t min_percent, bool as_json,
-		     struct text *out);

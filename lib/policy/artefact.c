@@ -64,6 +64,18 @@ const char *artefact_text(const struct artefact *artefact, uint32_t text)
 	return (const char *)artefact_rows(artefact, SECTION_BYTES) + text;
 }
 
+const struct artefact_rule *artefact_rule_at(const struct artefact *artefact, uint32_t row)
+{
+	return (const struct artefact_rule *)artefact_rows(artefact, SECTION_RULES) + row;
+}
+
+const char *artefact_file_of(const struct artefact *artefact, const struct artefact_rule *rule)
+{
+	const struct artefact_source *sources = artefact_rows(artefact, SECTION_SOURCES);
+
+	return artefact_text(artefact, sources[rule->source].name);
+}
+
 void artefact_address_bits(const uint8_t *bytes, size_t n_bytes, uint64_t ret[2])
 {
 	ret[0] = ret[1] = 0;

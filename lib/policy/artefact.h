@@ -231,3 +231,6 @@ const void *artefact_rows(const struct artefact *artefact, enum artefact_section
 size_t artefact_n_rows(const struct artefact *artefact, enum artefact_section section);
 size_t artefact_row_size(enum artefact_section section);
 const char *artefact_text(const struct artefact *artefact, uint32_t text);
+const struct artefact_rule *artefact_rule_at(const struct artefact *artefact, uint32_t row);
+/* The name of the rule's file. */
+const char *artefact_file_of(const struct artefact *artefact, const struct artefact_rule *rule);

@@ -89,24 +89,12 @@ static void add_shown(struct text *out, const char *before, const char *text, co
 	text_add(out, after);
 }
 
-static const struct artefact_rule *rule_at(const struct artefact *artefact, uint32_t row)
+void decision_add_rule(struct text *out, const struct artefact *artefact, uint32_t row)
 {
-	return (const struct artefact_rule *)artefact_rows(artefact, SECTION_RULES) + row;
-}
-
-static const char *file_of(const struct artefact *artefact, const struct artefact_rule *rule)
-{
-	const struct artefact_source *sources = artefact_rows(artefact, SECTION_SOURCES);
-
-	return artefact_text(artefact, sources[rule->source].name);
-}
-
-static void add_rule_place(struct text *out, const struct artefact *artefact, uint32_t row)
-{
-	const struct artefact_rule *rule = rule_at(artefact, row);
+	const struct artefact_rule *rule = artefact_rule_at(artefact, row);
 
 	add_shown(out, "rule '", artefact_text(artefact, rule->name), "' (");
-	text_add_visible_string(out, file_of(artefact, rule));
+	text_add_visible_string(out, artefact_file_of(artefact, rule));
 	text_addf(out, ":%u)", rule->line);
 }
 
@@ -264,7 +252,8 @@ static bool can_have_exceptions(const struct artefact *artefact,
 				const struct policy_decision *decision)
 {
 	for (size_t i = 0; i < decision->n_rules; i++)
-		if (strchr(artefact_text(artefact, rule_at(artefact, decision->rules[i])->name),
+		if (strchr(artefact_text(artefact,
+					 artefact_rule_at(artefact, decision->rules[i])->name),
 			   '['))
 			return false;
 	return true;
@@ -274,7 +263,7 @@ static bool can_have_exceptions(const struct artefact *artefact,
  * added. */
 static bool is_of_net_mode(const struct artefact *artefact, uint32_t row)
 {
-	const struct artefact_rule *rule = rule_at(artefact, row);
+	const struct artefact_rule *rule = artefact_rule_at(artefact, row);
 
 	return rule->action == POLICY_DENY && rule->reason != ARTEFACT_NONE &&
 	       net_rule_is_denial(artefact_text(artefact, rule->name),
@@ -285,11 +274,11 @@ static bool add_mode(struct text *out, const struct artefact *artefact,
 		     const struct policy_decision *decision)
 {
 	for (size_t i = 0; i < decision->n_rules; i++) {
-		const struct artefact_rule *rule = rule_at(artefact, decision->rules[i]);
+		const struct artefact_rule *rule = artefact_rule_at(artefact, decision->rules[i]);
 
 		if (!is_of_net_mode(artefact, decision->rules[i]))
 			continue;
-		add_shown(out, "change 'net.mode' (", file_of(artefact, rule), "");
+		add_shown(out, "change 'net.mode' (", artefact_file_of(artefact, rule), "");
 		text_addf(out, ":%u): proxy applies the rules, host shares the host's network\n",
 			  rule->line);
 		return true;
@@ -315,7 +304,7 @@ static void add_exceptions(struct text *out, const struct artefact *artefact,
 		text_add(out, "write under 'capabilities:', where rules can have exceptions, ");
 	for (size_t i = 0; i < decision->n_rules; i++) {
 		text_add(out, i > 0 ? ", and to " : "");
-		add_rule_place(out, artefact, decision->rules[i]);
+		decision_add_rule(out, artefact, decision->rules[i]);
 	}
 	text_add_char(out, '\n');
 	if (!has_condition)
@@ -499,14 +488,14 @@ static void add_rules(struct text *out, const struct artefact *artefact,
 		      const struct policy_decision *decision)
 {
 	for (size_t i = 0; i < decision->n_rules; i++) {
-		const struct artefact_rule *rule = rule_at(artefact, decision->rules[i]);
+		const struct artefact_rule *rule = artefact_rule_at(artefact, decision->rules[i]);
 
 		if (i == RULES_SHOWN_MAX) {
 			text_addf(out, "  why: %zu more rules\n", decision->n_rules - i);
 			return;
 		}
 		text_add(out, "  why: ");
-		add_rule_place(out, artefact, decision->rules[i]);
+		decision_add_rule(out, artefact, decision->rules[i]);
 		text_addf(out, " %s", verbs[rule->action]);
 		if (rule->reason != ARTEFACT_NONE)
 			add_shown(out, ": ", artefact_text(artefact, rule->reason), "");
@@ -611,7 +600,7 @@ void decision_add_text(struct text *out, const struct artefact *artefact,
 
 static void write_rule(struct json_writer *json, const struct artefact *artefact, uint32_t row)
 {
-	const struct artefact_rule *rule = rule_at(artefact, row);
+	const struct artefact_rule *rule = artefact_rule_at(artefact, row);
 
 	json_add_object(json);
 	json_add_plain_name(json, "name");
@@ -619,7 +608,7 @@ static void write_rule(struct json_writer *json, const struct artefact *artefact
 	json_add_plain_name(json, "action");
 	json_add_string(json, policy_action_name((enum policy_action)rule->action));
 	json_add_plain_name(json, "file");
-	json_add_string(json, file_of(artefact, rule));
+	json_add_string(json, artefact_file_of(artefact, rule));
 	json_add_plain_name(json, "line");
 	json_add_u64(json, rule->line);
 	json_add_plain_name(json, "column");
@@ -645,7 +634,7 @@ static void write_reasons(struct json_writer *json, const struct artefact *artef
 	if (decision->reason)
 		json_add_string(json, decision->reason);
 	for (size_t i = 0; i < decision->n_rules; i++) {
-		uint32_t reason = rule_at(artefact, decision->rules[i])->reason;
+		uint32_t reason = artefact_rule_at(artefact, decision->rules[i])->reason;
 
 		if (reason != ARTEFACT_NONE)
 			json_add_string(json, artefact_text(artefact, reason));

@@ -58,6 +58,8 @@ void decision_add_json(struct text *out, const struct artefact *artefact,
 /* Adds lines for a terminal: verdict and reason; for a refusal also the fix. */
 void decision_add_text(struct text *out, const struct artefact *artefact,
 		       const struct request_buffer *buffer, const struct policy_decision *decision);
+/* Adds "rule 'NAME' (FILE:LINE)". */
+void decision_add_rule(struct text *out, const struct artefact *artefact, uint32_t row);
 /* Adds the YAML to write so that the request would be allowed. */
 void decision_add_fix(struct text *out, const struct artefact *artefact,
 		      const struct request_buffer *buffer, const struct policy_decision *decision);

@@ -223,14 +223,12 @@ static int refuse(struct sbx_error *err, int code, const char *why, const char *
 static int refuse_denied(const struct generation *generation, uint32_t row, struct sbx_error *err)
 {
 	const struct artefact *artefact = &generation->artefact;
-	const struct artefact_rule *rule =
-		(const struct artefact_rule *)artefact_rows(artefact, SECTION_RULES) + row;
-	const struct artefact_source *sources = artefact_rows(artefact, SECTION_SOURCES);
+	const struct artefact_rule *rule = artefact_rule_at(artefact, row);
 	_cleanup_text_ struct text why = TEXT_INIT;
 
 	text_addf(&why, "the policy denies a part of its scope: rule '%s' (%s:%u)",
-		  artefact_text(artefact, rule->name),
-		  artefact_text(artefact, sources[rule->source].name), rule->line);
+		  artefact_text(artefact, rule->name), artefact_file_of(artefact, rule),
+		  rule->line);
 	return refuse(err, -EACCES, text_string(&why), "change the policy, or ask for less");
 }
 
