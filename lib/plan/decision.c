@@ -90,16 +90,13 @@ static void add_mark(struct composer *composer, const struct mark *mark)
 		.n_excepts = mark->excepts.n_rows,
 	};
 
-	if (mark->kind == MARK_DENY)
-		(void)compose_deny(composer, &path);
-	else if (mark->source)
-		(void)compose_cover(composer, &path);
-	else if (mark->content == CONTENT_COPY)
-		(void)compose_grant(composer, &path);
-	else if (mark->content == CONTENT_TMPFS)
-		(void)compose_tmpfs(composer, &path);
-	else
-		(void)compose_show(composer, &path);
+	enum composed_kind kind = mark->kind == MARK_DENY	   ? COMPOSE_DENY
+				  : mark->source		   ? COMPOSE_COVER
+				  : mark->content == CONTENT_COPY  ? COMPOSE_GRANT
+				  : mark->content == CONTENT_TMPFS ? COMPOSE_TMPFS
+								   : COMPOSE_SHOW;
+
+	compose_add(composer, kind, &path);
 }
 
 static void add_marks(struct planner *planner, struct decided *decided, struct composer *composer)

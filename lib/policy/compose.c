@@ -269,12 +269,31 @@ static void add_excepts(struct composer *composer, const struct composed_path *p
 	rule->n_exceptions = exceptions ? path->n_excepts : 0;
 }
 
-static size_t add_path(struct composer *composer, const struct composed_path *path,
-		       enum policy_action action)
+struct cover {
+	size_t number;	  /* number of its rule */
+	const char *path; /* before links are resolved */
+	bool is_of_host;  /* the host's own files, which other grants may also show; it only counts
+			     as a cover if the rules around it are about a tmpfs */
+	bool is_tmpfs;
+};
+
+static void add_cover(struct composer *composer, struct cover cover)
 {
+	struct cover *row = arena_add_row(composer->arena, &composer->covers, sizeof(*row));
+
+	composer->no_memory |= !row;
+	if (row)
+		*row = cover;
+}
+
+void compose_add(struct composer *composer, enum composed_kind kind,
+		 const struct composed_path *path)
+{
+	bool is_cover = kind == COMPOSE_COVER || kind == COMPOSE_TMPFS ||
+			(kind == COMPOSE_SHOW && (path->operations & view_reads()));
 	struct rule rule = {
 		.name = path->name,
-		.action = action,
+		.action = kind == COMPOSE_DENY ? POLICY_DENY : POLICY_ALLOW,
 		.match = { .operations = path->operations, .place = path->place },
 		.constraints.max_file_size_bytes = UINT64_MAX,
 		.place = path->place,
@@ -284,38 +303,11 @@ static size_t add_path(struct composer *composer, const struct composed_path *pa
 	add_excepts(composer, path, &rule);
 	resolve_rule(composer, &rule);
 	(void)add_rule(composer, &rule);
-	return composer->policy.n_rules - 1;
-}
-
-size_t compose_grant(struct composer *composer, const struct composed_path *path)
-{
-	return add_path(composer, path, POLICY_ALLOW);
-}
-
-size_t compose_deny(struct composer *composer, const struct composed_path *path)
-{
-	return add_path(composer, path, POLICY_DENY);
-}
-
-struct cover {
-	size_t number;	  /* number of its rule */
-	const char *path; /* before links are resolved */
-	bool is_of_host;  /* the host's own files, which other grants may also show; it only counts
-			     as a cover if the rules around it are about a tmpfs */
-	bool is_tmpfs;
-};
-
-static size_t add_cover(struct composer *composer, const struct composed_path *path,
-			struct cover cover)
-{
-	struct cover *row = arena_add_row(composer->arena, &composer->covers, sizeof(*row));
-
-	composer->no_memory |= !row;
-	cover.number = compose_grant(composer, path);
-	cover.path = path->path;
-	if (row)
-		*row = cover;
-	return cover.number;
+	if (is_cover)
+		add_cover(composer, (struct cover){ .number = composer->policy.n_rules - 1,
+						    .path = path->path,
+						    .is_of_host = kind != COMPOSE_COVER,
+						    .is_tmpfs = kind == COMPOSE_TMPFS });
 }
 
 static const struct cover *cover_at(const struct composer *composer, size_t i)
@@ -323,11 +315,6 @@ static const struct cover *cover_at(const struct composer *composer, size_t i)
 	const struct cover *covers = composer->covers.rows;
 
 	return i < composer->covers.n_rows ? &covers[i] : NULL;
-}
-
-size_t compose_cover(struct composer *composer, const struct composed_path *path)
-{
-	return add_cover(composer, path, (struct cover){ .is_of_host = false });
 }
 
 static bool is_below(const char *path, const char *directory)
@@ -349,18 +336,6 @@ static bool is_in_private(const struct composer *composer, const char *path)
 		if (cover->is_tmpfs && (is_below(path, cover->path) || is_below(real, cover->path)))
 			return true;
 	return view_is_in_private(path);
-}
-
-size_t compose_show(struct composer *composer, const struct composed_path *path)
-{
-	return path->operations & view_reads()
-		       ? add_cover(composer, path, (struct cover){ .is_of_host = true })
-		       : compose_grant(composer, path);
-}
-
-size_t compose_tmpfs(struct composer *composer, const struct composed_path *path)
-{
-	return add_cover(composer, path, (struct cover){ .is_of_host = true, .is_tmpfs = true });
 }
 
 static const char *path_of(const struct rule *rule)
@@ -552,12 +527,9 @@ static void add_view(struct composer *composer, const struct policy *policy)
 			path.excepts = composer->with.excepts;
 			path.n_excepts = composer->with.n_excepts;
 		}
-		if (project && is_project) {
+		if (project && is_project)
 			path.path = project;
-			(void)compose_show(composer, &path);
-		} else {
-			(void)compose_grant(composer, &path);
-		}
+		compose_add(composer, project && is_project ? COMPOSE_SHOW : COMPOSE_GRANT, &path);
 	}
 }
 
@@ -675,14 +647,12 @@ static void add_mount(struct composer *composer, const struct policy_mount *moun
 		.place = mount->target->place,
 	};
 
-	if (mount->mode == MOUNT_MASK)
-		(void)compose_deny(composer, &path);
-	else if (has_source(composer, mount))
-		(void)compose_cover(composer, &path);
-	else if (mount->mode == MOUNT_TMPFS)
-		(void)compose_tmpfs(composer, &path);
-	else
-		(void)compose_show(composer, &path);
+	compose_add(composer,
+		    mount->mode == MOUNT_MASK	  ? COMPOSE_DENY
+		    : has_source(composer, mount) ? COMPOSE_COVER
+		    : mount->mode == MOUNT_TMPFS  ? COMPOSE_TMPFS
+						  : COMPOSE_SHOW,
+		    &path);
 }
 
 /* A path that a rule denies outside is also denied where a mount shows it. Must run last: the added
@@ -713,7 +683,7 @@ static void add_settings(struct composer *composer, const struct policy *policy)
 			path.name = "net.unix";
 			path.path = setting_path(composer, setting->text);
 			path.operations = operation_set("fs.*");
-			(void)compose_grant(composer, &path);
+			compose_add(composer, COMPOSE_GRANT, &path);
 		} else if (secret) {
 			char *inside = take(composer, sizeof(VIEW_SECRETS) + strlen(secret) + 1);
 
@@ -722,7 +692,7 @@ static void add_settings(struct composer *composer, const struct policy *policy)
 			path.operations = view_reads();
 			if (inside) {
 				(void)stpcpy(stpcpy(inside, VIEW_SECRETS "/"), secret);
-				(void)compose_grant(composer, &path);
+				compose_add(composer, COMPOSE_GRANT, &path);
 			}
 		}
 	}

@@ -9,9 +9,9 @@
  * line grants more. Each of these becomes a rule with its origin, so that policy_decide() on the
  * composed policy is the one interpretation of all of them, for eval, the service and the planner.
  *
- * compose_begin() adds the rules and settings of the policy; compose_grant(), compose_deny() and
- * compose_cover() add the rest; compose_finish() returns a policy to compile. The policy's rules
- * keep their numbers; added rules follow them.
+ * compose_begin() adds the rules and settings of the policy, compose_add() the rest;
+ * compose_finish() returns a policy to compile. The policy's rules keep their numbers; added rules
+ * follow them.
  */
 
 #include <stdbool.h>
@@ -74,16 +74,16 @@ struct composed_path {
  * policy. */
 void compose_begin(struct composer *composer, const struct policy *policy,
 		   const struct composition *with, struct arena *arena);
-/* Each returns the number of the new rule. */
-size_t compose_grant(struct composer *composer, const struct composed_path *path);
-size_t compose_deny(struct composer *composer, const struct composed_path *path);
-/* Mounts other files at the path: permissions around it do not apply to them. */
-size_t compose_cover(struct composer *composer, const struct composed_path *path);
-/* Grants files of the host; below /tmp and the home, where the rules around it are about a tmpfs,
- * it is also a cover. */
-size_t compose_show(struct composer *composer, const struct composed_path *path);
-/* Adds a tmpfs: rules around a grant below it are about the tmpfs's own files. */
-size_t compose_tmpfs(struct composer *composer, const struct composed_path *path);
+enum composed_kind {
+	COMPOSE_GRANT,
+	COMPOSE_DENY,
+	COMPOSE_COVER, /* mounts other files at the path: permissions around it do not apply */
+	COMPOSE_SHOW,  /* grants files of the host; below /tmp and the home, where the rules around
+			  it are about a tmpfs, it is also a cover */
+	COMPOSE_TMPFS, /* rules around a grant below it are about the tmpfs's own files */
+};
+void compose_add(struct composer *composer, enum composed_kind kind,
+		 const struct composed_path *path);
 /* 0 or -ENOMEM; @ret is valid as long as the arena and the original policy. */
 int compose_finish(struct composer *composer, const struct policy **ret);
 

@@ -93,13 +93,12 @@ static inline void add_option(struct composer *composer, struct planning *planni
 	if (option->grant <= GRANT_EXEC)
 		add_excepts(planning, option, &path);
 	if (option->grant == GRANT_DENY || option->grant == GRANT_DENY_WRITE)
-		(void)compose_deny(composer, &path);
+		compose_add(composer, COMPOSE_DENY, &path);
 	else if (option->target && strcmp(option->target, option->path) != 0)
-		(void)compose_cover(composer, &path);
-	else if (option->grant == GRANT_TMPFS)
-		(void)compose_tmpfs(composer, &path);
+		compose_add(composer, COMPOSE_COVER, &path);
 	else
-		(void)compose_show(composer, &path);
+		compose_add(composer, option->grant == GRANT_TMPFS ? COMPOSE_TMPFS : COMPOSE_SHOW,
+			    &path);
 }
 
 /* Without a policy the home is private, unless an option shows it or a parent, or it contains the
