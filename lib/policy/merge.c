@@ -4,8 +4,7 @@
  * Several files as one policy
  *
  * All rules are kept: severity decides between them, so a later file cannot revoke a denial.
- * Settings have no severity and are compared value by value. The parts of the model are copied, so
- * that the files can be freed.
+ * Settings have no severity and are compared value by value.
  */
 
 #include "policy/model.h"
@@ -22,116 +21,73 @@
 #include "base/text.h"
 #include "policy/view.h"
 
-/* Copies into another policy's arena. A failure is sticky, as in struct text. */
+/* Copies what has a place, with the file's number among all files. Texts are not copied: the merged
+ * policy keeps the original. A failure is sticky, as in struct text. */
 struct copier {
 	struct arena *arena;
 	unsigned first_source; /* the new number of the original's source 0 */
 	bool failed;
 };
 
-static const char *copy_text(struct copier *copier, const char *text)
-{
-	const char *copy = text ? arena_copy(copier->arena, text, strlen(text)) : NULL;
-
-	copier->failed |= text && !copy;
-	return copy;
-}
-
-static void *copy_array(struct copier *copier, size_t n, size_t size)
+static void *copy_array(struct copier *copier, const void *from, size_t n, size_t size)
 {
 	void *array = arena_alloc(copier->arena, n * size);
 
 	copier->failed |= !array;
-	return array;
+	return array && n > 0 ? memcpy(array, from, n * size) : array;
 }
 
-static struct policy_place copy_place(const struct copier *copier, struct policy_place place)
+static void copy_list(struct copier *copier, struct match_list *list)
 {
-	place.source += copier->first_source;
-	return place;
+	struct match_value *values =
+		copy_array(copier, list->values, list->n_values, sizeof(*values));
+
+	for (size_t i = 0; values && i < list->n_values; i++)
+		values[i].place.source += copier->first_source;
+	list->values = values;
+	list->place.source += copier->first_source;
 }
 
-static void copy_source(struct copier *copier, const struct policy_source *from,
-			struct policy_source *to)
+static void copy_condition(struct copier *copier, struct condition *condition)
 {
-	*to = *from;
-	to->name = copy_text(copier, from->name);
-	to->bytes = arena_copy(copier->arena, from->bytes, from->n_bytes);
-	copier->failed |= !to->bytes;
-}
-
-static struct match_list copy_list(struct copier *copier, const struct match_list *from)
-{
-	struct match_list to = *from;
-	struct match_value *values = copy_array(copier, from->n_values, sizeof(*values));
-
-	for (size_t i = 0; values && i < from->n_values; i++) {
-		values[i] = from->values[i];
-		values[i].text = copy_text(copier, from->values[i].text);
-		values[i].place = copy_place(copier, from->values[i].place);
-	}
-	to.values = values;
-	to.place = copy_place(copier, from->place);
-	return to;
-}
-
-static struct condition copy_condition(struct copier *copier, const struct condition *from)
-{
-	struct condition to = *from;
-
 	for (int key = 0; key < N_MATCH_KEYS; key++)
-		if (from->lists[key].present)
-			to.lists[key] = copy_list(copier, &from->lists[key]);
-	to.place = copy_place(copier, from->place);
+		if (condition->lists[key].present)
+			copy_list(copier, &condition->lists[key]);
+	condition->place.source += copier->first_source;
+}
+
+static struct rule copy_rule(struct copier *copier, const struct rule *from)
+{
+	struct rule to = *from;
+	struct condition *exceptions =
+		copy_array(copier, from->exceptions, from->n_exceptions, sizeof(*exceptions));
+	struct example *examples =
+		copy_array(copier, from->examples, from->n_examples, sizeof(*examples));
+
+	copy_condition(copier, &to.match);
+	for (size_t i = 0; exceptions && i < from->n_exceptions; i++)
+		copy_condition(copier, &exceptions[i]);
+	for (size_t i = 0; examples && i < from->n_examples; i++)
+		examples[i].place.source += copier->first_source;
+	to.exceptions = exceptions;
+	to.examples = examples;
+	to.place.source += copier->first_source;
 	return to;
 }
 
-static void copy_rule(struct copier *copier, const struct rule *from, struct rule *to)
+struct settings {
+	struct setting *rows;
+	size_t n_rows;
+};
+
+static struct setting *add_setting(struct settings *out, const struct copier *copier,
+				   const struct setting *from)
 {
-	struct condition *exceptions = copy_array(copier, from->n_exceptions, sizeof(*exceptions));
-	struct example *examples = copy_array(copier, from->n_examples, sizeof(*examples));
+	struct setting *to = &out->rows[out->n_rows++];
 
 	*to = *from;
-	to->name = copy_text(copier, from->name);
-	to->match = copy_condition(copier, &from->match);
-	for (size_t i = 0; exceptions && i < from->n_exceptions; i++)
-		exceptions[i] = copy_condition(copier, &from->exceptions[i]);
-	for (size_t i = 0; examples && i < from->n_examples; i++) {
-		examples[i] = from->examples[i];
-		examples[i].text = copy_text(copier, from->examples[i].text);
-		examples[i].place = copy_place(copier, from->examples[i].place);
-	}
-	to->exceptions = exceptions;
-	to->examples = examples;
-	to->constraints.require_sandbox = copy_text(copier, from->constraints.require_sandbox);
-	to->constraints.sha256 = copy_text(copier, from->constraints.sha256);
-	to->reason = copy_text(copier, from->reason);
-	to->place = copy_place(copier, from->place);
-}
-
-static void copy_setting(struct copier *copier, const struct setting *from, struct setting *to)
-{
-	*to = *from;
-	to->path = copy_text(copier, from->path);
-	to->text = copy_text(copier, from->text);
-	to->place = copy_place(copier, from->place);
-}
-
-static void copy_extension(struct copier *copier, const struct extension_program *from,
-			   struct extension_program *to)
-{
-	size_t n = 0;
-
-	while (from->argv[n])
-		n++;
-
-	const char **argv = copy_array(copier, n + 1, sizeof(*argv));
-
-	for (size_t i = 0; argv && i < n; i++)
-		argv[i] = copy_text(copier, from->argv[i]);
-	to->name = copy_text(copier, from->name);
-	to->argv = argv;
-	to->place = copy_place(copier, from->place);
+	to->place.source += copier->first_source;
+	return to;
 }
 
 /*
@@ -203,13 +159,15 @@ static const struct row {
 	{ "", SAME, false, NULL },
 };
 
+/* The row of a setting, or of the list that contains it. */
 static const struct row *find_row(const char *path)
 {
 	for (const struct row *row = rows;; row++) {
 		size_t len = strlen(row->path);
 		bool is_section = len == 0 || row->path[len - 1] == '.';
 
-		if (is_section ? strncmp(path, row->path, len) == 0 : strcmp(path, row->path) == 0)
+		if (strncmp(path, row->path, len) == 0 &&
+		    (is_section || path[len] == '\0' || path[len] == '['))
 			return row; /* the last row matches everything */
 	}
 }
@@ -388,15 +346,9 @@ static int check_one(const struct policy *all, const struct policy *next,
 	return row->direction == MOUNTS ? check_mounts(all, next, err) : 0;
 }
 
-/* Adds the path of the list that contains @path, or @path itself. */
-static void add_list_path(struct text *out, const char *path)
+static bool is_joined(const char *path)
 {
-	text_add_bytes(out, path, strcspn(path, "["));
-}
-
-static bool is_joined(const char *list)
-{
-	enum direction direction = find_row(list)->direction;
+	enum direction direction = find_row(path)->direction;
 
 	return direction == JOINED || direction == USER_JOINED;
 }
@@ -404,16 +356,11 @@ static bool is_joined(const char *list)
 /* Does @next replace the setting? A list is either replaced as a whole, or joined. */
 static bool is_replaced(const struct setting *setting, const struct policy *next)
 {
-	_cleanup_text_ struct text path = TEXT_INIT;
+	_cleanup_text_ struct text list = TEXT_INIT;
 
-	add_list_path(&path, setting->path);
-	return policy_get_setting(next, text_string(&path)) && !is_joined(text_string(&path));
+	text_add_bytes(&list, setting->path, strcspn(setting->path, "["));
+	return policy_get_setting(next, text_string(&list)) && !is_joined(setting->path);
 }
-
-struct settings {
-	struct setting *rows;
-	size_t n_rows;
-};
 
 /* Adds the new items of a joined list, numbered after the old ones. */
 static void join(struct settings *out, struct policy *all, const struct policy *next,
@@ -421,6 +368,7 @@ static void join(struct settings *out, struct policy *all, const struct policy *
 {
 	const struct setting *old = policy_get_setting(all, list->path), *item;
 	struct setting *whole = NULL;
+	const char *copied;
 	size_t n = old ? old->number : 0;
 
 	for (size_t i = 0; i < out->n_rows; i++)
@@ -432,19 +380,12 @@ static void join(struct settings *out, struct policy *all, const struct policy *
 		if (has_item(all, list->path, item->text))
 			continue;
 		text_addf(&path, "%s[%zu]", list->path, n++);
-		copy_setting(copier, item, &out->rows[out->n_rows]);
-		out->rows[out->n_rows++].path = copy_text(copier, text_string(&path));
+		copied = arena_copy(copier->arena, text_string(&path), path.len);
+		copier->failed |= !copied;
+		add_setting(out, copier, item)->path = copied;
 	}
 	if (whole)
 		whole->number = n;
-}
-
-static bool is_in_joined(const char *path)
-{
-	_cleanup_text_ struct text list = TEXT_INIT;
-
-	add_list_path(&list, path);
-	return is_joined(text_string(&list));
 }
 
 static int compare(const void *a, const void *b)
@@ -475,11 +416,11 @@ static int merge_settings(struct policy *all, const struct policy *next, struct 
 			out.rows[out.n_rows++] = all->settings[i];
 	for (size_t i = 0; i < next->n_settings; i++) {
 		const struct setting *setting = &next->settings[i];
-		bool joined = is_in_joined(setting->path);
+		bool joined = is_joined(setting->path);
 
 		if (!joined ||
 		    (!strchr(setting->path, '[') && !policy_get_setting(all, setting->path)))
-			copy_setting(copier, setting, &out.rows[out.n_rows++]);
+			(void)add_setting(&out, copier, setting);
 		if (joined && setting->type == TREE_LIST)
 			join(&out, all, next, setting, copier);
 	}
@@ -542,18 +483,16 @@ static int check_extension(const struct policy *all, const struct policy *next,
 	return 0;
 }
 
-static int add_extensions(struct policy *all, const struct policy *next, struct copier *copier,
-			  bool narrows, struct sbx_error *err)
+static int add_extensions(struct policy *all, const struct policy *next,
+			  const struct copier *copier, bool narrows, struct sbx_error *err)
 {
 	for (size_t i = 0; i < next->n_extensions; i++) {
 		int r = check_extension(all, next, &next->extensions[i], narrows, err);
 
 		if (r < 0)
 			return r;
-		copy_extension(copier, &next->extensions[i], &all->extensions[all->n_extensions]);
-		if (copier->failed)
-			return -ENOMEM;
-		all->n_extensions++;
+		all->extensions[all->n_extensions] = next->extensions[i];
+		all->extensions[all->n_extensions++].place.source += copier->first_source;
 	}
 	return 0;
 }
@@ -581,7 +520,7 @@ static int add_policy(struct policy *all, const struct policy *next, bool narrow
 		all->dialect = DIALECT_SBX;
 	merge_defaults(all, next);
 	for (size_t i = 0; i < next->n_rules; i++)
-		copy_rule(&copier, &next->rules[i], &all->rules[all->n_rules++]);
+		all->rules[all->n_rules++] = copy_rule(&copier, &next->rules[i]);
 	r = add_extensions(all, next, &copier, narrows, err);
 	if (r < 0)
 		return r;
@@ -589,10 +528,8 @@ static int add_policy(struct policy *all, const struct policy *next, bool narrow
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < next->n_sources; i++) {
-		struct policy_source *source = &all->sources[all->n_sources++];
-
-		copy_source(&copier, &next->sources[i], source);
-		source->narrows |= narrows;
+		all->sources[all->n_sources] = next->sources[i];
+		all->sources[all->n_sources++].narrows |= narrows;
 	}
 	return copier.failed ? -ENOMEM : 0;
 }
@@ -613,6 +550,17 @@ static int join_policies(struct policy *const *policies, size_t n_policies, bool
 	return policy_make_digest(all, all->digest);
 }
 
+/* Keeps @policy, whose texts @all borrows, until @all is freed. */
+static void keep(struct policy *all, struct policy *policy)
+{
+	struct policy **last = &policy->merged;
+
+	while (*last)
+		last = &(*last)->merged;
+	*last = all->merged;
+	all->merged = policy;
+}
+
 int policy_merge(struct policy **policies, size_t n_policies, int last_narrows, struct policy **ret,
 		 struct sbx_error *err)
 {
@@ -621,8 +569,11 @@ int policy_merge(struct policy **policies, size_t n_policies, int last_narrows, 
 
 	assert(n_policies > 0);
 	r = join_policies(policies, n_policies, last_narrows, &all, err);
-	for (size_t i = 0; i < n_policies; i++)
+	for (size_t i = 0; i < n_policies; i++) {
+		if (all)
+			keep(all, take_ptr(policies[i]));
 		policies[i] = policy_free(policies[i]);
+	}
 	if (r == -ENOMEM)
 		(void)sbx_error_what(err, r, "cannot merge the policies");
 	if (r < 0)

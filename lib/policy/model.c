@@ -130,10 +130,13 @@ static const char *const key_names[N_MATCH_KEYS] = {
 
 struct policy *policy_free(struct policy *policy)
 {
-	if (!policy)
-		return NULL;
-	arena_deinit(&policy->arena);
-	free(policy);
+	while (policy) {
+		struct policy *merged = policy->merged;
+
+		arena_deinit(&policy->arena);
+		free(policy);
+		policy = merged;
+	}
 	return NULL;
 }
 

@@ -213,6 +213,7 @@ enum policy_dialect {
 
 struct policy {
 	struct arena arena;
+	struct policy *merged; /* freed with this one, which borrows its texts; it may have more */
 	enum policy_dialect dialect;
 	struct policy_source *sources;
 	size_t n_sources;
