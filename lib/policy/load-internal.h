@@ -67,12 +67,10 @@ bool load_check_shape(struct loader *loader, const struct policy_key *row,
 const char *load_word(const struct tree_node *node);
 
 /* load-rules.c */
-load_handler_fn load_capability, load_extension, load_fs_rule, load_allowed_hosts, load_net_rule,
-	load_exec_rule, load_whitelist, load_manifest;
+load_handler_fn load_capability, load_extension, load_rule, load_allowed_hosts, load_whitelist,
+	load_manifest;
 /* The child of @map (which may be NULL) if it has this type, or NULL. */
 const struct tree_node *load_get(const struct loader *loader, const struct tree_node *map,
 				 const char *key, enum tree_type type);
-const struct tree_node *load_get_string(const struct loader *loader, const struct tree_node *map,
-					const char *key);
 /* Checks the examples of every rule. */
 void load_try_examples(struct loader *loader);

@@ -229,15 +229,9 @@ const struct tree_node *load_get(const struct loader *loader, const struct tree_
 	return node && node->type == type ? node : NULL;
 }
 
-const struct tree_node *load_get_string(const struct loader *loader, const struct tree_node *map,
-					const char *key)
-{
-	return load_get(loader, map, key, TREE_STRING);
-}
-
 static enum policy_action action_of(const struct loader *loader, const struct tree_node *map)
 {
-	const struct tree_node *node = load_get_string(loader, map, "action");
+	const struct tree_node *node = load_get(loader, map, "action", TREE_STRING);
 	enum policy_action action = POLICY_DENY;
 
 	if (node)
@@ -286,12 +280,12 @@ static void load_exceptions(struct loader *loader, const struct tree_node *list,
 static void load_constraints(struct loader *loader, const struct tree_node *map, struct rule *rule)
 {
 	struct constraints *constraints = &rule->constraints;
-	const struct tree_node *level = load_get_string(loader, map, "require_sandbox");
+	const struct tree_node *level = load_get(loader, map, "require_sandbox", TREE_STRING);
 	const struct tree_node *token =
 		load_get(loader, map, "require_capability_token", TREE_BOOL);
 	const struct tree_node *size = map ? tree_get(loader->tree, map, "max_file_size") : NULL;
-	const struct tree_node *sha256 = load_get_string(loader, map, "sha256");
-	const struct tree_node *tls = load_get_string(loader, map, "tls");
+	const struct tree_node *sha256 = load_get(loader, map, "sha256", TREE_STRING);
+	const struct tree_node *tls = load_get(loader, map, "tls", TREE_STRING);
 	uint64_t bytes;
 
 	if (level)
@@ -341,9 +335,9 @@ static void load_examples(struct loader *loader, const struct tree_node *map, st
 
 void load_capability(struct loader *loader, const struct tree_node *node)
 {
-	const struct tree_node *name = load_get_string(loader, node, "name");
+	const struct tree_node *name = load_get(loader, node, "name", TREE_STRING);
 	const struct tree_node *match = load_get(loader, node, "match", TREE_MAP);
-	const struct tree_node *reason = load_get_string(loader, node, "reason");
+	const struct tree_node *reason = load_get(loader, node, "reason", TREE_STRING);
 	struct rule *rule = add_rule(loader, name ? name->text : "", node->place);
 
 	if (!rule)
@@ -380,7 +374,7 @@ static void check_command(struct loader *loader, const struct tree_node *command
 
 void load_extension(struct loader *loader, const struct tree_node *node)
 {
-	const struct tree_node *name = load_get_string(loader, node, "name");
+	const struct tree_node *name = load_get(loader, node, "name", TREE_STRING);
 	const struct tree_node *command = load_get(loader, node, "command", TREE_LIST);
 	struct extension_program *program =
 		load_add_row(loader, &loader->extensions, sizeof(*program));
@@ -405,32 +399,25 @@ void load_extension(struct loader *loader, const struct tree_node *node)
  * its place, such as "fs.rules[0]"; its operations are those of the section.
  */
 
-static void load_rule(struct loader *loader, const struct tree_node *node, uint64_t operations)
+static uint64_t operations_of_section(const char *path)
 {
-	struct rule *rule = add_rule(loader, text_string(&loader->path), node->place);
+	if (strncmp(path, "fs.", 3) == 0)
+		return all_file_operations();
+	return operation_set(strncmp(path, "net.", 4) == 0 ? "net.connect" : "exec");
+}
+
+void load_rule(struct loader *loader, const struct tree_node *node)
+{
+	const char *path = text_string(&loader->path);
+	struct rule *rule = add_rule(loader, path, node->place);
 
 	if (!rule)
 		return;
 	rule->action = action_of(loader, node);
 	load_condition(loader, node, &rule->match);
 	if (rule->match.operations == 0)
-		rule->match.operations = operations;
+		rule->match.operations = operations_of_section(path);
 	load_constraints(loader, node, rule);
-}
-
-void load_fs_rule(struct loader *loader, const struct tree_node *node)
-{
-	load_rule(loader, node, all_file_operations());
-}
-
-void load_net_rule(struct loader *loader, const struct tree_node *node)
-{
-	load_rule(loader, node, operation_set("net.connect"));
-}
-
-void load_exec_rule(struct loader *loader, const struct tree_node *node)
-{
-	load_rule(loader, node, operation_set("exec"));
 }
 
 /*
@@ -658,7 +645,7 @@ static void load_paths(struct loader *loader, const struct tree_node *config)
 void load_manifest(struct loader *loader, const struct tree_node *node)
 {
 	const struct tree_node *enabled = load_get(loader, node, "enabled", TREE_BOOL);
-	const struct tree_node *type = load_get_string(loader, node, "type");
+	const struct tree_node *type = load_get(loader, node, "type", TREE_STRING);
 	const struct tree_node *config = load_get(loader, node, "config", TREE_MAP);
 	const struct tree_node *access = load_get(loader, config, "allowNetworkAccess", TREE_BOOL);
 

@@ -178,7 +178,7 @@ static void load_defaults(struct loader *loader, const struct tree_node *node)
 {
 	for (int i = 0; i < N_CLASSES; i++) {
 		const char *name = operation_class_name((enum operation_class)i);
-		const struct tree_node *action = load_get_string(loader, node, name);
+		const struct tree_node *action = load_get(loader, node, name, TREE_STRING);
 
 		if (action)
 			loader->policy->says_default[i] =
@@ -212,10 +212,10 @@ static const struct {
 	{ "capabilities[]", load_capability, true },
 	{ "network_whitelist", load_whitelist, false },
 	{ "defaults", load_defaults, false },
-	{ "fs.rules[]", load_fs_rule, true },
-	{ "net.rules[]", load_net_rule, true },
+	{ "fs.rules[]", load_rule, true },
+	{ "net.rules[]", load_rule, true },
 	{ "net.allowed_hosts", load_allowed_hosts, false },
-	{ "exec.rules[]", load_exec_rule, true },
+	{ "exec.rules[]", load_rule, true },
 	{ "extensions[]", load_extension, false },
 	{ "sandbox", load_manifest, false },
 	{ "security.sandbox", load_manifest, false },
