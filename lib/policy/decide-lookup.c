@@ -45,30 +45,12 @@ static uint64_t find_slashes_of_block(const char *block)
 static inline bool read_component(uint64_t seed, const char *name, size_t len,
 				  struct component *ret)
 {
-	/* Masks for the first 0 to 16 bytes. */
-	static const uint64_t masks[17][2] = {
-#define BYTES(n) (~UINT64_C(0) >> (64 - 8 * (n)))
-		{ 0, 0 },
-		{ BYTES(1), 0 },
-		{ BYTES(2), 0 },
-		{ BYTES(3), 0 },
-		{ BYTES(4), 0 },
-		{ BYTES(5), 0 },
-		{ BYTES(6), 0 },
-		{ BYTES(7), 0 },
-		{ BYTES(8), 0 },
-		{ BYTES(8), BYTES(1) },
-		{ BYTES(8), BYTES(2) },
-		{ BYTES(8), BYTES(3) },
-		{ BYTES(8), BYTES(4) },
-		{ BYTES(8), BYTES(5) },
-		{ BYTES(8), BYTES(6) },
-		{ BYTES(8), BYTES(7) },
-		{ BYTES(8), BYTES(8) },
-#undef BYTES
-	};
-	const uint64_t *mask = masks[len < 16 ? len : 16];
-	uint64_t first = hash_load(name, 8) & mask[0], second = hash_load(name + 8, 8) & mask[1];
+	/* The 16 bytes from the n-th before the zeros are a mask for the first n bytes of a name.
+	 */
+	static const _Alignas(32) uint8_t ones[32] = { [0 ... 15] = 0xff };
+	const uint8_t *mask = ones + 16 - (len < 16 ? len : 16);
+	uint64_t first = hash_load(name, 8) & hash_load(mask, 8);
+	uint64_t second = hash_load(name + 8, 8) & hash_load(mask + 8, 8);
 
 	ret->hash = hash_end(hash_factor(seed), hash_begin(seed), len, first, second);
 	if (len > 16)
