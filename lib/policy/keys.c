@@ -279,13 +279,12 @@ const struct policy_key *policy_key_next(const struct policy_key *parent,
 
 const struct policy_key *policy_key_child(const struct policy_key *parent, const char *name)
 {
-	const struct policy_key *row = parent ? parent + 1 : keys;
-	const char *rest;
+	const struct policy_key *row = policy_key_next(parent, NULL);
 
-	for (; (rest = rest_below(row, parent)); row++)
-		if (strcmp(rest, name) == 0 || (strcmp(rest, "*") == 0 && name[0] != '['))
-			return is_direct(rest) ? row : NULL;
-	return NULL;
+	while (row && strcmp(policy_key_name(row), name) != 0 &&
+	       (strcmp(policy_key_name(row), "*") != 0 || name[0] == '['))
+		row = policy_key_next(parent, row);
+	return row;
 }
 
 const char *policy_key_name(const struct policy_key *key)
