@@ -60,19 +60,10 @@ static const char *find_project(char *const words[], size_t n_words)
 /* Is the word after the operation a relative path? */
 static bool is_relative(char *const words[], size_t n_words)
 {
-	static const char *const names[] = {
-		"caller=", "tag=",  "state=",	"mode=",   PROJECT,
-		"proto=",  "size=", "sandbox=", "sha256=", "address="
-	};
 	int row = n_words > 1 ? operation_find(words[0]) : OPERATION_UNKNOWN;
 
-	if (row == OPERATION_UNKNOWN || operation_at(row)->argument != ARGUMENT_PATH ||
-	    words[1][0] == '/' || words[1][0] == '\0')
-		return false;
-	for (size_t i = 0; i < N_ELEMENTS(names); i++)
-		if (strncmp(words[1], names[i], strlen(names[i])) == 0)
-			return false;
-	return true;
+	return row != OPERATION_UNKNOWN && operation_at(row)->argument == ARGUMENT_PATH &&
+	       words[1][0] != '/' && words[1][0] != '\0' && !request_is_named(words[1]);
 }
 
 /* Adds "project=" and the absolute form of it. */

@@ -448,6 +448,11 @@ static const struct word_name *find_word_name(const char *word)
 	return NULL;
 }
 
+bool request_is_named(const char *word)
+{
+	return find_word_name(word) != NULL;
+}
+
 static void add_word(struct request_draft *draft, enum request_member member, const char *bytes,
 		     size_t n_bytes)
 {
