@@ -8,7 +8,6 @@
 
 #include "policy.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "base/json.h"

@@ -9,8 +9,6 @@
 
 #include "policy.h"
 
-#include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/json.h"

@@ -10,7 +10,6 @@
 
 #include "policy.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

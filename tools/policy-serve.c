@@ -8,7 +8,6 @@
 
 #include "policy.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>

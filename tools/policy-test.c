@@ -16,7 +16,6 @@
 
 #include "policy.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>

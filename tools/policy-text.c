@@ -4,7 +4,6 @@
 
 #include "policy.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>

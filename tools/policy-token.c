@@ -9,7 +9,6 @@
 
 #include "policy.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -9,7 +9,6 @@
 
 #include "policy.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
 #include <spawn.h>

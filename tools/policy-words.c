@@ -11,7 +11,6 @@
 
 #include "policy.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -22,7 +22,6 @@
 #include "policy/compile.h"
 #include "policy/enforcement.h"
 #include "policy/glob.h"
-#include "policy/model.h"
 #include "policy/network.h"
 #include "policy/view.h"
 

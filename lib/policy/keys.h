@@ -9,8 +9,6 @@
  * chooses: "capabilities[].match.path_glob", "scheduler.per_template.*".
  */
 
-#include <stddef.h>
-
 struct text;
 
 /* The type of a key's value; load-values.c has a row for each. */

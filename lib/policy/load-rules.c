@@ -13,14 +13,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/path.h"
 #include "base/suggest.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "policy/decide.h"
 #include "policy/network.h"

@@ -17,7 +17,6 @@
 #include "base/units.h"
 #include "policy/glob.h"
 #include "policy/network.h"
-#include "policy/model.h"
 
 #define LINE_BYTES_MAX 200
 #define PORT_MAX 65535

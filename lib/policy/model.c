@@ -14,13 +14,11 @@
 
 #include "policy/model.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <openssl/sha.h>
 
-#include "base/cleanup.h"
 #include "base/suggest.h"
 #include "base/text.h"
 

@@ -14,7 +14,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/json.h"

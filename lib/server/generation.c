@@ -24,7 +24,6 @@
 #include "base/text.h"
 #include "extension/extension.h"
 #include "policy/compose.h"
-#include "policy/guarded.h"
 #include "policy/model.h"
 #include "token/denial.h"
 #include "token/scope.h"

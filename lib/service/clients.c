@@ -24,8 +24,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/moment.h"

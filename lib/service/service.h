@@ -11,7 +11,6 @@
  * Without one it works the same and sends nothing.
  */
 
-#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/cleanup.h"

@@ -11,15 +11,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include <sbx/error.h>
-
 #include "base/cleanup.h"
-#include "base/path.h"
 #include "policy/artefact.h"
 #include "policy/model.h"
 #include "policy/network.h"
