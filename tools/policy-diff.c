@@ -72,8 +72,8 @@ struct last_lines {
 };
 
 struct answer {
-	char *group; /* the rule that made the change */
-	char *text;
+	const char *group; /* the rule that made the change */
+	const char *text;
 };
 
 struct differing {
@@ -82,8 +82,8 @@ struct differing {
 	const struct judge *after;
 	struct replay replay;
 	struct request_buffer buffer;
-	struct answer *answers;
-	size_t n_answers;
+	struct arena arena;
+	struct arena_rows answers; /* struct answer */
 	bool failed;
 };
 
@@ -135,20 +135,17 @@ static void add_answer_text(struct text *out, const struct request_buffer *reque
 	text_add_visible(out, text_string(&input), input.len);
 }
 
-static int keep_answer(struct differing *differing, struct text *group, struct text *text)
+static bool keep_answer(struct differing *differing, const struct text *group,
+			const struct text *text)
 {
-	struct answer *grown;
+	struct arena *arena = &differing->arena;
+	struct answer *row = arena_add_row(arena, &differing->answers, sizeof(*row));
 
-	if (text_status(group) < 0 || text_status(text) < 0)
-		return -ENOMEM;
-	grown = reallocarray(differing->answers, differing->n_answers + 1, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	differing->answers = grown;
-	grown[differing->n_answers] =
-		(struct answer){ .group = text_take(group), .text = text_take(text) };
-	differing->n_answers++;
-	return 0;
+	if (!row || text_status(group) < 0 || text_status(text) < 0)
+		return false;
+	row->group = arena_copy(arena, group->data, group->len);
+	row->text = arena_copy(arena, text->data, text->len);
+	return row->group && row->text;
 }
 
 static void note_change(const struct request_buffer *request, const struct policy_decision *before,
@@ -171,8 +168,7 @@ static void note_change(const struct request_buffer *request, const struct polic
 				text_string(&group));
 	else
 		add_answer_text(&text, request, before, after, kind_names[kind]);
-	if (keep_answer(differing, &group, &text) < 0)
-		differing->failed = true;
+	differing->failed |= !keep_answer(differing, &group, &text);
 }
 
 static int by_group(const void *a, const void *b)
@@ -183,13 +179,12 @@ static int by_group(const void *a, const void *b)
 	return order != 0 ? order : strcmp(one->text, other->text);
 }
 
-/* The number of equal answers from @i on. */
-static size_t count_same(const struct differing *differing, size_t i)
+/* The number of the first of @n_max answers that are equal. */
+static size_t count_same(const struct answer *answers, size_t n_max)
 {
 	size_t n = 1;
 
-	while (i + n < differing->n_answers &&
-	       by_group(&differing->answers[i], &differing->answers[i + n]) == 0)
+	while (n < n_max && by_group(&answers[0], &answers[n]) == 0)
 		n++;
 	return n;
 }
@@ -199,14 +194,15 @@ static void print_answers(struct differing *differing)
 	struct text *out = &differing->run->out;
 	bool as_json = differing->run->json;
 	const char *group = "";
+	struct answer *answers = differing->answers.rows;
+	size_t n_answers = differing->answers.n_rows;
 
-	if (differing->n_answers > 0)
-		qsort(differing->answers, differing->n_answers, sizeof(*differing->answers),
-		      by_group);
-	for (size_t i = 0, n; i < differing->n_answers; i += n) {
-		const struct answer *answer = &differing->answers[i];
+	if (n_answers > 0)
+		qsort(answers, n_answers, sizeof(*answers), by_group);
+	for (size_t i = 0, n; i < n_answers; i += n) {
+		const struct answer *answer = &answers[i];
 
-		n = as_json ? 1 : count_same(differing, i);
+		n = as_json ? 1 : count_same(answer, n_answers - i);
 		if (!as_json && strcmp(group, answer->group) != 0)
 			text_addf(out, "%s\n", answer->group);
 		group = answer->group;
@@ -327,11 +323,7 @@ static int read_last(const char *text, struct last_lines *ret, struct sbx_error 
 
 static void end(struct differing *differing)
 {
-	for (size_t i = 0; i < differing->n_answers; i++) {
-		free(differing->answers[i].group);
-		free(differing->answers[i].text);
-	}
-	free(differing->answers);
+	arena_deinit(&differing->arena);
 	request_deinit(&differing->buffer);
 }
 
