@@ -224,7 +224,7 @@ static void add_values(struct check_index *index, const struct rule *rule, enum 
 	}
 }
 
-int check_index_make(const struct policy *policy, struct check_index *ret)
+int check_index_make(const struct policy *policy, struct arena *arena, struct check_index *ret)
 {
 	struct check_index index = { .n_entries = 0 };
 	size_t n = policy->n_rules;
@@ -232,7 +232,7 @@ int check_index_make(const struct policy *policy, struct check_index *ret)
 	for (size_t i = 0; i < policy->n_rules; i++)
 		n += policy->rules[i].match.lists[MATCH_PATH].n_values +
 		     policy->rules[i].match.lists[MATCH_HOST].n_values;
-	index.entries = calloc(n + 1, sizeof(*index.entries));
+	index.entries = arena_alloc(arena, n * sizeof(*index.entries));
 	if (!index.entries)
 		return -ENOMEM;
 	for (size_t i = 0; i < policy->n_rules; i++) {
@@ -251,12 +251,6 @@ int check_index_make(const struct policy *policy, struct check_index *ret)
 		qsort(index.entries, index.n_entries, sizeof(*index.entries), compare);
 	*ret = index;
 	return 0;
-}
-
-void check_index_deinit(struct check_index *index)
-{
-	free(index->entries);
-	*index = (struct check_index){ .n_entries = 0 };
 }
 
 typedef bool fits_fn(const struct rule *rule, const struct rule *other);

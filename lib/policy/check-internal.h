@@ -19,11 +19,11 @@ struct check_index {
 
 /* The paths that rules and mounts make readable. */
 struct check_readers {
-	char **paths;
-	size_t n_paths;
-	bool has_all;	   /* everything, or a pattern that cannot be listed as paths */
-	bool has_relative; /* a path below the project */
-	bool has_outside;  /* an absolute path that may contain the project */
+	struct arena *arena;
+	struct arena_rows paths; /* const char *, sorted */
+	bool has_all;		 /* everything, or a pattern that cannot be listed as paths */
+	bool has_relative;	 /* a path below the project */
+	bool has_outside;	 /* an absolute path that may contain the project */
 };
 
 struct checker {
@@ -79,9 +79,7 @@ void check_paths(struct checker *checker, const struct rule *rule);
 void check_programs(struct checker *checker, const struct rule *rule);
 int check_mounts(struct checker *checker);
 int check_ports(struct checker *checker);
-/* The caller must deinit @ret, even after a failure. */
-int check_readers_make(const struct policy *policy, struct check_readers *ret);
-void check_readers_deinit(struct check_readers *readers);
+int check_readers_make(const struct policy *policy, struct arena *arena, struct check_readers *ret);
 
 /*
  * check-cover.c: does @outer hold for every request for which @inner holds? False if that is
@@ -92,8 +90,7 @@ bool check_path_covers(const struct match_value *outer, const struct match_value
 /* Does a value of the list cover @wanted: one with '!', or (not @excluding) one without? */
 bool check_has_value(const struct match_list *list, bool excluding,
 		     const struct match_value *wanted);
-int check_index_make(const struct policy *policy, struct check_index *ret);
-void check_index_deinit(struct check_index *index);
+int check_index_make(const struct policy *policy, struct arena *arena, struct check_index *ret);
 /* The first other rule of the policy that denies every request that @rule matches, or NULL. */
 const struct rule *check_find_denial(const struct check_index *index, const struct rule *rule);
 /* Warns if other rules make @rule useless: it can never win, or adds nothing. */

@@ -287,6 +287,7 @@ static bool is_of_system(const char *path)
 static int add_reader(struct check_readers *readers, const struct match_value *value)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
+	const char **row;
 
 	add_path(&path, value);
 	if (text_status(&path) < 0)
@@ -295,9 +296,14 @@ static int add_reader(struct check_readers *readers, const struct match_value *v
 		readers->has_all = true;
 		return 0;
 	}
-	readers->has_relative |= text_string(&path)[0] == '.';
-	readers->has_outside |= text_string(&path)[0] == '/' && !is_of_system(text_string(&path));
-	readers->paths[readers->n_paths++] = text_take(&path);
+	row = arena_add_row(readers->arena, &readers->paths, sizeof(*row));
+	if (!row)
+		return -ENOMEM;
+	*row = arena_copy(readers->arena, path.data, path.len);
+	if (!*row)
+		return -ENOMEM;
+	readers->has_relative |= path.data[0] == '.';
+	readers->has_outside |= path.data[0] == '/' && !is_of_system(path.data);
 	return 0;
 }
 
@@ -339,20 +345,11 @@ static bool is_readable_anyway(const struct policy *policy)
 	       (nested && nested->number);
 }
 
-int check_readers_make(const struct policy *policy, struct check_readers *ret)
+int check_readers_make(const struct policy *policy, struct arena *arena, struct check_readers *ret)
 {
 	struct policy_mount mount;
-	size_t n_max = 1;
 
-	*ret = (struct check_readers){ .has_all = is_readable_anyway(policy) };
-	for (size_t i = 0; i < policy->n_rules; i++)
-		if (is_reader(&policy->rules[i]))
-			n_max += policy->rules[i].match.lists[MATCH_PATH].n_values;
-	for (size_t i = 0; policy_get_mount(policy, i, &mount); i++)
-		n_max++;
-	ret->paths = calloc(n_max, sizeof(*ret->paths));
-	if (!ret->paths)
-		return -ENOMEM;
+	*ret = (struct check_readers){ .arena = arena, .has_all = is_readable_anyway(policy) };
 	for (size_t i = 0; i < policy->n_rules && !ret->has_all; i++)
 		if (is_reader(&policy->rules[i]) && add_readers(ret, &policy->rules[i]) < 0)
 			return -ENOMEM;
@@ -362,32 +359,26 @@ int check_readers_make(const struct policy *policy, struct check_readers *ret)
 		if (add_reader(ret, &target) < 0)
 			return -ENOMEM;
 	}
-	qsort(ret->paths, ret->n_paths, sizeof(*ret->paths), compare_rows);
+	if (ret->paths.n_rows > 1)
+		qsort(ret->paths.rows, ret->paths.n_rows, sizeof(const char *), compare_rows);
 	return 0;
 }
 
-void check_readers_deinit(struct check_readers *readers)
+/* The first path that is not before @path, or "". */
+static const char *find_reader(const struct check_readers *readers, const char *path)
 {
-	for (size_t i = 0; i < readers->n_paths; i++)
-		free(readers->paths[i]);
-	free(readers->paths);
-	*readers = (struct check_readers){ .n_paths = 0 };
-}
-
-/* The index of the first path that is not before @path. */
-static size_t find_reader(const struct check_readers *readers, const char *path)
-{
-	size_t low = 0, high = readers->n_paths;
+	const char *const *paths = readers->paths.rows;
+	size_t low = 0, high = readers->paths.n_rows;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (view_compare_paths(readers->paths[middle], path) < 0)
+		if (view_compare_paths(paths[middle], path) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low;
+	return low < readers->paths.n_rows ? paths[low] : "";
 }
 
 /* Is a directory above @path readable? Modifies @path. */
@@ -396,11 +387,8 @@ static bool has_directory(const struct check_readers *readers, char *path)
 	char *slash;
 
 	while ((slash = strrchr(path, '/'))) {
-		size_t at;
-
 		*slash = '\0';
-		at = find_reader(readers, path);
-		if (at < readers->n_paths && strcmp(readers->paths[at], path) == 0)
+		if (*path && strcmp(find_reader(readers, path), path) == 0)
 			return true;
 	}
 	return false;
@@ -408,19 +396,16 @@ static bool has_directory(const struct check_readers *readers, char *path)
 
 static bool may_be_read(const struct check_readers *readers, const struct match_value *program)
 {
-	_cleanup_text_ struct text text = TEXT_INIT;
-	_cleanup_free_ char *path = NULL;
-	size_t at;
+	_cleanup_text_ struct text path = TEXT_INIT;
 
-	add_path(&text, program);
-	path = text_status(&text) < 0 ? NULL : strdup(text_string(&text));
-	if (!path || path[0] == '\0')
+	add_path(&path, program);
+	if (text_status(&path) < 0 || path.len == 0)
 		return true;
-	if (path[0] == '.' ? readers->has_outside : !is_of_system(path) && readers->has_relative)
+	if (path.data[0] == '.' ? readers->has_outside
+				: !is_of_system(path.data) && readers->has_relative)
 		return true;
-	at = find_reader(readers, path);
-	return (at < readers->n_paths && path_is_at_or_below(readers->paths[at], path)) ||
-	       has_directory(readers, path);
+	return path_is_at_or_below(find_reader(readers, path.data), path.data) ||
+	       has_directory(readers, path.data);
 }
 
 void check_programs(struct checker *checker, const struct rule *rule)

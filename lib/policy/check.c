@@ -412,24 +412,19 @@ static void check_settings(struct checker *checker)
 			      "leave it out, or write 'net: {mode: proxy}'");
 }
 
-static void checker_deinit(struct checker *checker)
-{
-	check_readers_deinit(&checker->readers);
-	check_index_deinit(&checker->index);
-}
-
 int policy_check(const struct policy *policy,
 		 void (*report)(const struct policy_warning *warning, void *userdata),
 		 void *userdata)
 {
-	_cleanup_(checker_deinit) struct checker checker = { .policy = policy,
-							     .net_mode = policy_net_mode(policy),
-							     .report = report,
-							     .userdata = userdata };
+	_cleanup_(arena_deinit) struct arena arena = ARENA_INIT;
+	struct checker checker = { .policy = policy,
+				   .net_mode = policy_net_mode(policy),
+				   .report = report,
+				   .userdata = userdata };
 	int r;
 
-	if (check_index_make(policy, &checker.index) < 0 ||
-	    check_readers_make(policy, &checker.readers) < 0)
+	if (check_index_make(policy, &arena, &checker.index) < 0 ||
+	    check_readers_make(policy, &arena, &checker.readers) < 0)
 		return -ENOMEM;
 	check_files(&checker);
 	check_defaults(&checker);
