@@ -17,7 +17,6 @@
 
 #include <sbx/error.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/path.h"
@@ -45,12 +44,6 @@ static void generation_free(struct generation *generation)
 	free(generation);
 }
 
-static void generation_free_ptr(struct generation **generation)
-{
-	if (*generation)
-		generation_free(*generation);
-}
-
 struct generation *generation_ref(struct generation *generation)
 {
 	generation->n_refs++;
@@ -62,11 +55,6 @@ struct generation *generation_unref(struct generation *generation)
 	if (generation && --generation->n_refs == 0)
 		generation_free(generation);
 	return NULL;
-}
-
-void generation_unref_ptr(struct generation **generation)
-{
-	*generation = generation_unref(*generation);
 }
 
 const uint8_t *generation_digest(const struct generation *generation)
@@ -166,8 +154,7 @@ static int prepare(struct generation *generation, const char *const *paths, size
 int generation_load(const char *const *paths, size_t n_paths, char *const *environment,
 		    struct generation **ret, struct sbx_error *err)
 {
-	_cleanup_(generation_free_ptr) struct generation *generation =
-		calloc(1, sizeof(*generation));
+	_cleanup_generation_ struct generation *generation = calloc(1, sizeof(*generation));
 	int r;
 
 	if (!generation)

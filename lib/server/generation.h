@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "policy/artefact.h"
 #include "policy/decide.h"
 #include "policy/guarded.h"
@@ -57,7 +58,7 @@ int generation_load(const char *const *paths, size_t n_paths, char *const *envir
 		    struct generation **ret, struct sbx_error *err);
 struct generation *generation_ref(struct generation *generation);
 struct generation *generation_unref(struct generation *generation);
-void generation_unref_ptr(struct generation **generation);
+CLEANUP_BY(struct generation, generation_unref)
 #define _cleanup_generation_ _cleanup_(generation_unref_ptr)
 
 const uint8_t *generation_digest(const struct generation *generation);
