@@ -61,24 +61,14 @@ void check_warn(struct checker *checker, enum check_kind kind, struct policy_pla
 	checker->n_warnings++;
 }
 
-/* The argument that an operation must have for a condition's key to match. */
-static const struct {
-	enum match_key key;
-	enum operation_argument argument;
-} arguments[] = {
-	{ MATCH_PATH, ARGUMENT_PATH },	{ MATCH_HOST, ARGUMENT_HOST },
-	{ MATCH_CIDR, ARGUMENT_HOST },	{ MATCH_PORT, ARGUMENT_HOST },
-	{ MATCH_PROTO, ARGUMENT_HOST },
-};
-
 /* The first key of @condition that cannot match @operation, or N_MATCH_KEYS. */
 static enum match_key find_misfit(const struct condition *condition,
 				  const struct operation *operation)
 {
-	for (size_t i = 0; i < N_ELEMENTS(arguments); i++)
-		if (condition->lists[arguments[i].key].present &&
-		    operation->argument != arguments[i].argument)
-			return arguments[i].key;
+	for (int key = MATCH_PATH; key <= MATCH_PROTO; key++)
+		if (condition->lists[key].present &&
+		    operation->argument != (key == MATCH_PATH ? ARGUMENT_PATH : ARGUMENT_HOST))
+			return (enum match_key)key;
 	return N_MATCH_KEYS;
 }
 
