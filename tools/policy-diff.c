@@ -34,7 +34,7 @@ int policy_verb_diff(void *context, int n_operands, char *operands[], struct sbx
 {
 	struct tool_run *run = context;
 	const struct policy_values *values = run->values;
-	_cleanup_judge_ struct judge before = JUDGE_INIT, after = JUDGE_INIT;
+	_cleanup_judge_ struct judge before = { .policy = NULL }, after = { .policy = NULL };
 	struct replay replay = { .n_changed = 0 };
 	size_t n_differences;
 	int r = policy_check_stdin(values, 2, operands, false, err);

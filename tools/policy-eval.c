@@ -173,7 +173,7 @@ static int eval_lines(struct tool_run *run, struct judge *judge, struct sbx_erro
 int policy_verb_eval(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
-	_cleanup_judge_ struct judge judge = JUDGE_INIT;
+	_cleanup_judge_ struct judge judge = { .policy = NULL };
 	int r = policy_check_stdin(run->values, 1, operands, n_operands == 1, err);
 
 	if (r >= 0)

@@ -197,7 +197,7 @@ static int find_credential(const struct policy_request *request, struct arena *a
 int policy_verb_explain(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
-	_cleanup_judge_ struct judge judge = JUDGE_INIT;
+	_cleanup_judge_ struct judge judge = { .policy = NULL };
 	_cleanup_request_ struct request_buffer buffer = { .texts = TEXT_INIT };
 	struct policy_decision decision;
 	size_t n = 0;

@@ -64,7 +64,7 @@ void judge_close(struct judge *judge)
 	free(judge->bytes);
 	free(judge->block);
 	text_deinit(&judge->request_json);
-	*judge = (struct judge)JUDGE_INIT;
+	*judge = (struct judge){ .policy = NULL };
 }
 
 int judge_read(const char *path, char **ret_bytes, size_t *ret_n_bytes, struct sbx_error *err)
@@ -219,7 +219,7 @@ int judge_open(const char *path, const struct policy_values *values, struct judg
 	size_t n_bytes = 0;
 	int r;
 
-	*judge = (struct judge)JUDGE_INIT;
+	*judge = (struct judge){ .policy = NULL };
 	r = judge_read(path, &judge->bytes, &n_bytes, err);
 	if (r >= 0)
 		r = compile(judge, path, values, n_bytes, err);

@@ -524,7 +524,7 @@ static int update_open(struct tool_run *run, const char *path, const char *from,
 	int r;
 
 	*ret = (struct update){ .run = run, .values = run->values, .path = path, .from = from };
-	ret->before = ret->after = (struct judge)JUDGE_INIT;
+	ret->before = ret->after = (struct judge){ .policy = NULL };
 	r = resolve(ret, err);
 	if (r >= 0)
 		r = open_new(ret, err);

@@ -44,11 +44,6 @@ static void add_quoted(struct text *out, const char *string)
 	text_add_char(out, '\'');
 }
 
-static bool excludes(const struct match_value *value)
-{
-	return value->text[0] == '!' && !value->literal;
-}
-
 /* Only values with, or without, the excluding '!'. */
 static void add_values(struct text *out, const struct match_list *list, bool excluding)
 {
@@ -57,7 +52,7 @@ static void add_values(struct text *out, const struct match_list *list, bool exc
 	for (size_t i = 0; i < list->n_values; i++) {
 		const struct match_value *value = &list->values[i];
 
-		if (excludes(value) != excluding)
+		if (match_value_excludes(value) != excluding)
 			continue;
 		if (n_shown == VALUES_SHOWN_MAX) {
 			n_left++;
@@ -77,7 +72,7 @@ static void add_head(struct text *out, const char *key, const struct match_list 
 	size_t n = 0;
 
 	for (size_t i = 0; i < list->n_values; i++)
-		n += !excludes(&list->values[i]);
+		n += !match_value_excludes(&list->values[i]);
 	text_addf(out, "its %s %s", key, n > 1 ? "(" : "");
 	add_values(out, list, false);
 	text_add(out, n > 1 ? ") " : " ");
@@ -122,7 +117,7 @@ static struct anchors anchors_of(const struct match_list *list)
 		const struct match_value *value = &list->values[i];
 		const char *text = value->text, *slash;
 
-		if (excludes(value))
+		if (match_value_excludes(value))
 			continue;
 		slash = strchr(text, '/');
 		if (text[0] == '/')
@@ -249,19 +244,12 @@ static void add_key(struct text *out, enum match_key key, const struct rule *rul
 static void add_operations(struct text *out, const struct rule *rule,
 			   const struct policy_request *request)
 {
-	const char *separator = "";
-
 	text_add(out, "it is not about ");
 	text_add_visible_string(out, request->operation);
 	if (!rule)
 		return;
 	text_add(out, " but about ");
-	for (int row = 0; operation_at(row); row++) {
-		if (!(rule->match.operations >> row & 1))
-			continue;
-		text_addf(out, "%s%s", separator, operation_at(row)->name);
-		separator = ", ";
-	}
+	operation_add_names(out, rule->match.operations);
 }
 
 void why_add(struct text *out, const struct judge *judge, const struct policy_request *request,

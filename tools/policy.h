@@ -115,10 +115,6 @@ struct judge {
 	struct text request_json;
 };
 
-#define JUDGE_INIT                                                                                 \
-	{                                                                                          \
-		.policy = NULL                                                                     \
-	}
 #define _cleanup_judge_ _cleanup_(judge_close)
 
 /* Reads @path ("-": standard input) with the layers of @values; @values may be NULL. */

@@ -68,22 +68,10 @@ static void add_values(struct text *out, const struct match_list *list)
 	add_sorted(out, texts, list->n_values);
 }
 
-static void add_operations(struct text *out, uint64_t operations)
-{
-	const char *separator = "";
-
-	for (int row = 0; operation_at(row); row++) {
-		if (!(operations >> row & 1))
-			continue;
-		text_addf(out, "%s%s", separator, operation_at(row)->name);
-		separator = ", ";
-	}
-}
-
 static void add_condition(struct text *out, const struct condition *condition)
 {
 	text_add(out, "{ syscall: [");
-	add_operations(out, condition->operations);
+	operation_add_names(out, condition->operations);
 	text_add(out, "]");
 	for (int key = 0; key < N_MATCH_KEYS; key++) {
 		if (!condition->lists[key].present)
@@ -484,17 +472,11 @@ size_t policy_compare(const struct policy *before, const struct policy *after, s
 
 /* ---- recorded requests ---- */
 
-/* Is the request allowed, even with a warning? */
-static bool is_allowed(enum policy_action verdict)
-{
-	return decision_status(verdict) == 0;
-}
-
 static enum change_kind kind_of(enum policy_action before, enum policy_action after)
 {
-	if (is_allowed(before) == is_allowed(after))
+	if (policy_permits(before) == policy_permits(after))
 		return CHANGE_OTHER;
-	return is_allowed(before) ? CHANGE_BREAKING : CHANGE_WIDENS;
+	return policy_permits(before) ? CHANGE_BREAKING : CHANGE_WIDENS;
 }
 
 /* Has the log cut a secret out of the member @name? The scanner must be at the value of

@@ -87,6 +87,18 @@ const char *operation_class_name(enum operation_class kind)
 	return (size_t)kind < N_ELEMENTS(class_names) ? class_names[kind] : "unknown";
 }
 
+void operation_add_names(struct text *out, uint64_t set)
+{
+	const char *separator = "";
+
+	for (size_t i = 0; i < N_ELEMENTS(operations); i++) {
+		if (!(set >> i & 1))
+			continue;
+		text_addf(out, "%s%s", separator, operations[i].name);
+		separator = ", ";
+	}
+}
+
 /* "GROUP.*" means the operations whose name starts with "GROUP." and those of the class GROUP. */
 static bool is_in_group(const struct operation *operation, const char *group, size_t len)
 {

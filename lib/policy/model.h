@@ -62,6 +62,8 @@ const struct operation *operation_at(int row);
 /* The most similar known name, or NULL. */
 const char *operation_suggest(const char *name);
 const char *operation_class_name(enum operation_class kind);
+/* Adds the names of a set: "fs.read, exec". */
+void operation_add_names(struct text *out, uint64_t set);
 /*
  * The operations that match a pattern: a name, "fs.*" (a class, or a prefix of names), or "*". 0 if
  * it matches none.
