@@ -24,7 +24,6 @@
 #include "extension/extension.h"
 #include "policy/compose.h"
 #include "policy/model.h"
-#include "token/denial.h"
 #include "token/scope.h"
 #include "token/token.h"
 

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
+ * Could a deny rule apply to a request that a token allows?
+ *
+ * A request with a valid token is allowed without evaluating the policy. So a token must not be
+ * issued, and must not survive a reload, if a rule denies a request in its scope. The later
+ * requests are not known: a condition of a deny rule counts as true unless its path, host or port
+ * excludes the whole scope, and an exception counts only if it covers the whole scope.
+ *
  * Checks each deny rule: may its match hold for some request in the scope, and does no exception
  * surely hold for all of them? The path globs and hosts of all conditions are compared with the
  * scope once, before the rules are checked.
  */
 
-#include "token/denial.h"
+#include "token/token.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,7 +27,6 @@
 #include "policy/model.h"
 #include "policy/network.h"
 #include "token/scope.h"
-#include "token/token.h"
 
 /* Bits of denial.found: how the path globs of a condition relate to the paths of the scope. */
 #define PATHS_MEET 1u	  /* a glob and the scope have, or may have, a path in common */

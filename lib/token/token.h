@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 
+struct artefact;
 struct policy_request;
 struct sbx_error;
 struct token_table;
@@ -127,3 +128,11 @@ void token_list(const struct token_table *table, uint64_t now_usec,
 size_t token_rejudge(struct token_table *table, const uint8_t digest[32], uint64_t now_usec,
 		     bool (*still_allowed)(const struct token_info *info, void *userdata),
 		     void *userdata);
+
+/*
+ * denial.c: could a deny rule apply to a request that a token of these terms allows? 1:
+ * *@ret_rule (a row of SECTION_RULES) applies, or may apply. 0: no rule does. -ENOMEM; -EINVAL: the
+ * terms are not valid.
+ */
+int denial_find(const struct artefact *artefact, const struct token_terms *terms,
+		uint32_t *ret_rule);

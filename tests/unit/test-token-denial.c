@@ -10,7 +10,6 @@
 
 #include "policy-rig.h"
 #include "test.h"
-#include "token/denial.h"
 #include "token/scope.h"
 #include "token/token.h"
 
