@@ -141,10 +141,6 @@ struct decision_log {
 	pid_t pid; /* the process that reads the log */
 };
 
-#define DECISION_LOG_INIT                                                                          \
-	{                                                                                          \
-		.fd = -EBADF, .pid = -1                                                            \
-	}
 #define _cleanup_decision_log_ _cleanup_(decision_log_end)
 
 #define DECISION_LOG_OWN "log"

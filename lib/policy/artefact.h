@@ -124,13 +124,16 @@ struct artefact_condition {
 	uint16_t keys;	     /* bit set of the enum match_key that are present */
 	uint8_t primary;     /* the key whose index finds this condition; PRIMARY_NONE: found by
 				SECTION_PLAIN, or an exception without index */
-	uint8_t protos;	     /* bit 0 tcp, bit 1 udp */
+	uint8_t protos;	     /* PROTO_ bits */
 	uint8_t action;	     /* copy of its rule's, so that few decisions read the rule */
 	uint8_t flags;	     /* CONDITION_ bits */
 	uint8_t reserved[6]; /* must be 0 */
 };
 
 #define PRIMARY_NONE UINT8_MAX
+#define PROTO_TCP 1u
+#define PROTO_UDP 2u
+#define PORT_BITS 16
 
 #define CONDITION_NARROWS 1u  /* its source narrows */
 #define CONDITION_BOUND 2u    /* its rule has a constraint */

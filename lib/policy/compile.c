@@ -205,7 +205,6 @@ int builder_place(const struct builder *builder, struct policy_place place, int 
  * the name itself, or (for "*.name") the part that must follow the first dot. So a request needs
  * one look-up for every prefix length that occurs, whatever the number of rules.
  */
-#define PORT_BITS 16
 
 static bool entry_equal(const void *rows, uint32_t row, const void *key)
 {
@@ -376,9 +375,6 @@ static int index_add(struct builder *builder, const struct build_condition *cond
 		return r == -ENOMEM ? r : builder_place(builder, value->place, r, err);
 	return compared ? add_value(builder, &entry) : post(builder, &entry, posting);
 }
-
-#define PROTO_TCP 1u
-#define PROTO_UDP 2u
 
 static uint8_t primary_of(const struct condition *condition)
 {

@@ -329,8 +329,6 @@ void lookup_path(struct policy_engine *engine, const struct query *query)
  * The index: one look-up for the name after each dot, and one for each prefix length in the policy
  */
 
-#define PORT_BITS 16
-
 /* The address of a name: a 'host' is compared with the name, also where it is an address. */
 static void mark_addressed(struct policy_engine *engine, const struct query *query,
 			   struct artefact_span span)

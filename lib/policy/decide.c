@@ -259,9 +259,6 @@ static void classify_address(const struct policy_engine *engine, struct query *q
 
 /* ---- the request ---- */
 
-#define PROTO_TCP 1u
-#define PROTO_UDP 2u
-
 static uint32_t find_text(const struct policy_engine *engine, const char *text)
 {
 	return text ? find_word(engine, text, strlen(text)) : ARTEFACT_NONE;

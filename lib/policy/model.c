@@ -22,7 +22,6 @@
 #include "base/suggest.h"
 #include "base/text.h"
 
-/* Row numbers are bits of sets that artefacts store: append new rows only. */
 static const struct operation operations[] = {
 	{ "fs.read", CLASS_FS, ARGUMENT_PATH, "read a file" },
 	{ "fs.write", CLASS_FS, ARGUMENT_PATH, "write, create, rename or remove a file" },
