@@ -62,14 +62,6 @@ int spawn_open_records(struct spawn_run *run, struct sbx_error *err)
 	return r;
 }
 
-static void add_hex(struct json_writer *json, const uint8_t digest[DIGEST_SIZE])
-{
-	_cleanup_text_ struct text hex = TEXT_INIT;
-
-	digest_add_hex(&hex, digest);
-	json_add_string(json, text_string(&hex));
-}
-
 /* The digest of all words, each with its NUL. */
 static void add_digest_of_argv(struct json_writer *json, char *const *argv)
 {
@@ -83,8 +75,7 @@ static void add_digest_of_argv(struct json_writer *json, char *const *argv)
 	if (text_status(&words) < 0)
 		return;
 	digest_of(words.data, words.len, digest);
-	json_add_name(json, "argv_sha256");
-	add_hex(json, digest);
+	json_member_hex(json, "argv_sha256", digest, sizeof(digest));
 }
 
 /* A record has a maximum size, and a command may have 2 MiB of arguments: the first ones are
@@ -104,20 +95,10 @@ static void add_argv(struct json_writer *json, char *const *argv)
 
 void spawn_add_digest(struct json_writer *json, const struct plan *plan)
 {
-	json_add_name(json, "policy_digest");
 	if (plan && plan->has_digest)
-		add_hex(json, plan->digest);
+		json_member_hex(json, "policy_digest", plan->digest, sizeof(plan->digest));
 	else
-		json_add_null(json);
-}
-
-void spawn_add_layers(struct json_writer *json, const struct plan *plan)
-{
-	json_member_array(json, "layers");
-	for (unsigned bit = 1; plan && bit & LAYERS_ALL; bit <<= 1)
-		if (plan->layers & bit)
-			json_add_string(json, layer_name(bit));
-	json_end_array(json);
+		json_member_string(json, "policy_digest", NULL);
 }
 
 static void add_sandbox(struct json_writer *json, const struct spawn_run *run)
@@ -125,7 +106,7 @@ static void add_sandbox(struct json_writer *json, const struct spawn_run *run)
 	json_member_string(json, "sandbox_id", run->request.id);
 	add_argv(json, run->request.argv);
 	json_member_string(json, "tier", run->plan ? tier_name(run->plan->tier) : "none");
-	spawn_add_layers(json, run->plan);
+	plan_write_layers(json, run->plan);
 	spawn_add_digest(json, run->plan);
 }
 

@@ -110,7 +110,7 @@ static void add_limits(struct json_writer *json, const struct plan *plan)
 static void add_plan(struct json_writer *json, const struct plan *plan)
 {
 	json_member_string(json, "tier", tier_name(plan->tier));
-	spawn_add_layers(json, plan);
+	plan_write_layers(json, plan);
 	add_limits(json, plan);
 	spawn_add_digest(json, plan);
 }

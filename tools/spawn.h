@@ -244,10 +244,9 @@ int spawn_open_report(struct spawn_run *run, struct sbx_error *err);
 /* Before spawn_take_fds(), which changes the fd number. */
 int spawn_check_report(const struct spawn_values *values, struct sbx_error *err);
 void spawn_write_report(const struct spawn_run *run);
-/* The members that records and reports share; without a plan there are no layers and no digest. */
+/* The members that records and reports share; without a plan there is no digest. */
 struct json_writer;
 void spawn_add_result(struct json_writer *json, const struct spawn_run *run);
-void spawn_add_layers(struct json_writer *json, const struct plan *plan);
 void spawn_add_digest(struct json_writer *json, const struct plan *plan);
 
 /* spawn-proxy.c */

@@ -52,13 +52,11 @@ void error_add_json(struct text *out, const struct sbx_error *err)
 	};
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_string(&json, "level", levels[err->level]);
 	add_member(&json, "what", err->what);
 	add_member(&json, "why", why_of(err));
 	add_member(&json, "fix", err->fix);
 	add_member(&json, "context", err->context);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }

@@ -246,8 +246,7 @@ void host_add_text(struct text *out, const struct host *host)
 static void add_object(struct json_writer *writer, const struct host *host, enum fact fact,
 		       const struct answer *found)
 {
-	json_add_name(writer, rows[fact].name);
-	json_add_object(writer);
+	json_member_object(writer, rows[fact].name);
 	json_member_bool(writer, "holds", found->holds);
 	if (fact == FACT_LANDLOCK)
 		json_member_u64(writer, "abi", (uint64_t)host->landlock_abi);
@@ -268,13 +267,11 @@ void host_add_json(struct text *out, const struct host *host)
 	struct json_writer writer;
 
 	answer(host, answers);
-	json_write(&writer, out);
-	json_add_object(&writer);
+	json_begin_object(&writer, out);
 	for (enum fact fact = 0; fact < N_FACTS; fact++)
 		add_object(&writer, host, fact, &answers[fact]);
 	json_member_u64(&writer, "uid", host->uid);
 	json_member_bool(&writer, "root", host->is_root);
 	json_member_string(&writer, "loader", host->loader);
-	json_end_object(&writer);
-	text_add_char(out, '\n');
+	json_end_line(&writer);
 }

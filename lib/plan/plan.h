@@ -43,6 +43,7 @@
 #include "plan/layers.h"
 #include "plan/step.h"
 
+struct json_writer;
 struct policy;
 struct sbx_error;
 struct spawn_request;
@@ -140,6 +141,8 @@ void plan_add_summary(struct text *out, const struct plan *plan);
 void plan_add_text(struct text *out, const struct plan *plan);
 /* Adds one JSON object and a newline. */
 void plan_add_json(struct text *out, const struct plan *plan);
+/* The member "layers"; without a plan there are none. */
+void plan_write_layers(struct json_writer *json, const struct plan *plan);
 /* Adds "full: user mount pid ipc uts net landlock seccomp; memory 1GiB by rlimit, ..." */
 void plan_add_tier_line(struct text *out, const struct plan *plan);
 /* Adds "time limit of 5m reached (template code-executor)" */

@@ -222,8 +222,7 @@ static const char *const stages[N_STAGES] = {
 
 static void write_origin(struct json_writer *json, const struct step_origin *origin)
 {
-	json_add_name(json, "origin");
-	json_add_object(json);
+	json_member_object(json, "origin");
 	json_member_string(json, "kind", origin_kinds[origin->kind]);
 	if (origin->text)
 		json_member_string(json, "text", origin->text);
@@ -233,8 +232,7 @@ static void write_origin(struct json_writer *json, const struct step_origin *ori
 static void write_names(struct json_writer *json, const char *member,
 			const struct flag_names *names, uint64_t flags)
 {
-	json_add_name(json, member);
-	json_add_array(json);
+	json_member_array(json, member);
 	for (size_t i = 0; i < names->n; i++)
 		if (flags & names->rows[i].flag)
 			json_add_string(json, names->rows[i].name);
@@ -251,8 +249,7 @@ static void write_owner(struct json_writer *json, const char *name, const struct
 {
 	if (!owner->is_set)
 		return;
-	json_add_name(json, name);
-	json_add_object(json);
+	json_member_object(json, name);
 	json_member_u64(json, "uid", owner->uid);
 	if (owner->gid != STEP_NO_GID)
 		json_member_u64(json, "gid", owner->gid);
@@ -309,8 +306,7 @@ static void write_step(struct json_writer *json, const struct step *step)
 
 static void write_steps(struct json_writer *json, const struct plan *plan)
 {
-	json_add_name(json, "steps");
-	json_add_array(json);
+	json_member_array(json, "steps");
 	for (size_t i = 0; i < plan->n_steps; i++)
 		write_step(json, &plan->steps[i]);
 	json_end_array(json);
@@ -318,15 +314,13 @@ static void write_steps(struct json_writer *json, const struct plan *plan)
 
 static void write_limits(struct json_writer *json, const struct plan *plan)
 {
-	json_add_name(json, "limits");
-	json_add_object(json);
+	json_member_object(json, "limits");
 	for (int i = 0; i < N_LIMITS; i++) {
 		const struct plan_limit *limit = &plan->limits[i];
 
 		if (!limit->is_set)
 			continue;
-		json_add_name(json, limit_name((enum limit)i));
-		json_add_object(json);
+		json_member_object(json, limit_name((enum limit)i));
 		json_member_u64(json, "value", limit->value);
 		json_member_string(json, "holder", holder_name(limit->holder));
 		if (limit_part_held((enum limit)i, limit->holder))
@@ -340,8 +334,7 @@ static void write_limits(struct json_writer *json, const struct plan *plan)
 
 static void write_notices(struct json_writer *json, const struct plan *plan)
 {
-	json_add_name(json, "notices");
-	json_add_array(json);
+	json_member_array(json, "notices");
 	for (size_t i = 0; i < plan->n_notices; i++) {
 		json_add_object(json);
 		json_member_string(json, "what", plan->notices[i].what);
@@ -355,8 +348,7 @@ static void write_notices(struct json_writer *json, const struct plan *plan)
 
 static void write_words(struct json_writer *json, const char *name, const char *const *words)
 {
-	json_add_name(json, name);
-	json_add_array(json);
+	json_member_array(json, name);
 	for (; words && *words; words++)
 		json_add_string(json, *words);
 	json_end_array(json);
@@ -364,40 +356,26 @@ static void write_words(struct json_writer *json, const char *name, const char *
 
 static void write_variables(struct json_writer *json, const struct plan *plan)
 {
-	json_add_name(json, "environment");
-	json_add_array(json);
+	json_member_array(json, "environment");
 	for (char *const *at = plan->environment; *at; at++)
 		json_add_string_bytes(json, *at, strcspn(*at, "="));
 	json_end_array(json);
 }
 
-static void write_layers(struct json_writer *json, const struct plan *plan)
+void plan_write_layers(struct json_writer *json, const struct plan *plan)
 {
-	json_add_name(json, "layers");
-	json_add_array(json);
-	for (unsigned bit = 1; bit <= LAYERS_ALL; bit <<= 1)
+	json_member_array(json, "layers");
+	for (unsigned bit = 1; plan && bit <= LAYERS_ALL; bit <<= 1)
 		if (plan->layers & bit)
 			json_add_string(json, layer_name(bit));
 	json_end_array(json);
-}
-
-static void write_digest(struct json_writer *json, const struct plan *plan)
-{
-	char hex[2 * sizeof(plan->digest) + 1];
-
-	if (!plan->has_digest)
-		return;
-	for (size_t i = 0; i < sizeof(plan->digest); i++)
-		(void)snprintf(hex + 2 * i, 3, "%02x", plan->digest[i]);
-	json_member_string(json, "policy_digest", hex);
 }
 
 static void write_inward(struct json_writer *json, const struct plan *plan)
 {
 	if (plan->n_inward == 0)
 		return;
-	json_add_name(json, "inward");
-	json_add_array(json);
+	json_member_array(json, "inward");
 	for (size_t i = 0; i < plan->n_inward; i++)
 		json_add_u64(json, plan->inward[i]);
 	json_end_array(json);
@@ -405,8 +383,7 @@ static void write_inward(struct json_writer *json, const struct plan *plan)
 
 static void write_fds(struct json_writer *json, const struct plan *plan)
 {
-	json_add_name(json, "fds");
-	json_add_array(json);
+	json_member_array(json, "fds");
 	for (size_t i = 0; i < plan->n_fds; i++)
 		json_add_i64(json, plan->fds[i]);
 	json_end_array(json);
@@ -416,17 +393,17 @@ void plan_add_json(struct text *out, const struct plan *plan)
 {
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_string(&json, "id", plan->id);
 	json_member_string(&json, "tier", tier_name(plan->tier));
-	write_layers(&json, plan);
+	plan_write_layers(&json, plan);
 	json_member_string(&json, "network", plan->net_mode);
 	json_member_string(&json, "template", plan->template);
 	write_text(&json, "policy", plan->policy);
 	json_member_u64(&json, "uid", plan->uid);
 	json_member_u64(&json, "gid", plan->gid);
-	write_digest(&json, plan);
+	if (plan->has_digest)
+		json_member_hex(&json, "policy_digest", plan->digest, sizeof(plan->digest));
 	write_words(&json, "argv", (const char *const *)plan->argv);
 	write_variables(&json, plan);
 	write_fds(&json, plan);
@@ -441,8 +418,7 @@ void plan_add_json(struct text *out, const struct plan *plan)
 		write_names(&json, "unenforced_landlock", &names_of_accesses,
 			    plan->unenforced_landlock);
 	write_notices(&json, plan);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 /* ---- as a summary ---- */

@@ -294,24 +294,20 @@ void entry_add_state(struct text *out, const struct sandbox_entry *entry)
 {
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	sandbox_entry_add_members(&json, entry);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 void sandbox_entry_add_json(struct text *out, const struct sandbox_entry *entry, bool is_alive)
 {
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	sandbox_entry_add_members(&json, entry);
 	json_member_bool(&json, "paused", entry->is_paused);
 	json_member_bool(&json, "alive", is_alive);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 }
 
 static int fail_to_read(const char *id, int code, const char *member, struct sbx_error *err)

@@ -120,8 +120,7 @@ void handover_add_text(struct text *out, const struct handover *handover)
 {
 	struct json_writer json;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_string(&json, "type", "LISTENERS");
 	add_members(&json, head_members, handover);
 	json_member_array(&json, "listeners");
@@ -170,8 +169,7 @@ void handover_add_summary(struct text *out, const struct handover_summary *summa
 	struct json_writer json;
 	size_t n;
 
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_bool(&json, "ok", true);
 	n = add_denials(&json, summary);
 	json_member_u64(&json, "n_denials_left_out",

@@ -110,8 +110,7 @@ void door_add_answer(struct text *out, int status, const char *error)
 {
 	struct json_writer writer;
 
-	json_write(&writer, out);
-	json_add_object(&writer);
+	json_begin_object(&writer, out);
 	if (status >= 0)
 		json_member_u64(&writer, "status", (uint64_t)status);
 	if (error)
