@@ -232,9 +232,7 @@ const char *fd_find_socket_fault(int fd)
 
 int pidfd_of(pid_t pid)
 {
-	int fd = pidfd_open(pid, 0);
-
-	return fd < 0 ? -errno : fd;
+	return fd_or_errno(pidfd_open(pid, 0));
 }
 
 int pidfd_kill(int pidfd, int signal)

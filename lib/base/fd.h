@@ -8,11 +8,18 @@
  */
 
 #include <dirent.h>
+#include <errno.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 /* The kernel's limit of fds in one message (SCM_MAX_FD). */
 #define FD_PASS_MAX 253
+
+/* What a call that makes an fd has returned: the fd, or negative errno. */
+static inline int fd_or_errno(int fd)
+{
+	return fd < 0 ? -errno : fd;
+}
 
 /* Writes all bytes, and continues after short writes and EINTR. 0 or negative errno. */
 int fd_write_all(int fd, const void *bytes, size_t n_bytes);

@@ -166,12 +166,10 @@ int file_read_operand(int dirfd, const char *path, size_t max_bytes, const char 
 static int open_directory(int dirfd, const char *path)
 {
 	_cleanup_free_ char *directory = strndup(path, (size_t)(path_last(path) - path));
-	int fd;
 
-	if (!directory)
-		return -ENOMEM;
-	fd = openat(dirfd, *directory ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return directory ? fd_or_errno(openat(dirfd, *directory ? directory : ".",
+					      O_RDONLY | O_DIRECTORY | O_CLOEXEC))
+			 : -ENOMEM;
 }
 
 /* Creates a file with an unpredictable name in @directory, so that no other process can create it

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/moment.h"
 #include "base/path.h"
 #include "kernel/kernel-internal.h"
 
@@ -37,7 +38,7 @@
 #define EMPTY_WAIT_MSEC 10000
 #define FREEZE_WAIT_MSEC 1000
 
-static int write_file(int cgroup_fd, const char *name, const char *text)
+int kernel_write_cgroup(int cgroup_fd, const char *name, const char *text)
 {
 	_cleanup_close_ int fd = path_open_beneath(cgroup_fd, name, O_WRONLY, 0);
 
@@ -48,14 +49,12 @@ static int open_parent(const char *path)
 {
 	char parent[PATH_MAX];
 	size_t n = (size_t)(path_last(path) - path);
-	int fd;
 
 	if (n < 2 || n >= sizeof(parent))
 		return -EINVAL;
 	memcpy(parent, path, n);
 	parent[n - 1] = '\0';
-	fd = open(parent, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return fd_or_errno(open(parent, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
 /* Creates a child cgroup and returns its fd. */
@@ -93,16 +92,16 @@ static int enable_controller(int parent_fd, const char *name)
 	char word[32];
 
 	(void)snprintf(word, sizeof(word), "+%.*s", (int)strcspn(name, "."), name);
-	return write_file(parent_fd, "cgroup.subtree_control", word);
+	return kernel_write_cgroup(parent_fd, "cgroup.subtree_control", word);
 }
 
 int cgroup_limit(struct kernel *kernel, const struct step *step, size_t number)
 {
 	const struct step_cgroup_limit *limit = &step->cgroup_limit;
-	int r = write_file(kernel->cgroup_fd, limit->file, limit->value);
+	int r = kernel_write_cgroup(kernel->cgroup_fd, limit->file, limit->value);
 
 	if (r == -ENOENT && enable_controller(kernel->cgroup_parent_fd, limit->file) == 0)
-		r = write_file(kernel->cgroup_fd, limit->file, limit->value);
+		r = kernel_write_cgroup(kernel->cgroup_fd, limit->file, limit->value);
 	/* memory.swap.max does not exist if the kernel does not account for swap. */
 	return r == -ENOENT && limit->optional ? 0 : r;
 }
@@ -117,7 +116,7 @@ static int make_with(int parent_fd, const char *name, pid_t pid)
 	if (directory < 0)
 		return directory;
 	(void)snprintf(number, sizeof(number), "%d", (int)pid);
-	r = write_file(directory, "cgroup.procs", number);
+	r = kernel_write_cgroup(directory, "cgroup.procs", number);
 	return r < 0 ? r : take_fd(&directory);
 }
 
@@ -135,11 +134,11 @@ static int end_as_one(int scope_fd, int directory_fd, const struct plan_limit *m
 		return errno == ENOENT ? 0 : -errno;
 	r = enable_controller(scope_fd, "memory");
 	if (r == 0)
-		r = write_file(directory_fd, "memory.oom.group", "1");
+		r = kernel_write_cgroup(directory_fd, "memory.oom.group", "1");
 	if (r < 0 || !memory->is_set || memory->holder != HELD_BY_SCOPE)
 		return r;
 	(void)snprintf(number, sizeof(number), "%" PRIu64, memory->value);
-	return write_file(directory_fd, "memory.max", number);
+	return kernel_write_cgroup(directory_fd, "memory.max", number);
 }
 
 int kernel_divide_scope(struct kernel *kernel, const char *directory, pid_t keeper)
@@ -163,10 +162,7 @@ int kernel_divide_scope(struct kernel *kernel, const char *directory, pid_t keep
 
 static int64_t now_msec(void)
 {
-	struct timespec now = { .tv_sec = 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return (int64_t)(moment_now(CLOCK_MONOTONIC) / 1000);
 }
 
 /* Does cgroup.events contain @line? Reading it re-arms poll() for the next change. */
@@ -232,7 +228,7 @@ static bool is_removed(int cgroup_fd)
 
 int cgroup_kill_each(int cgroup_fd)
 {
-	int r = write_file(cgroup_fd, "cgroup.freeze", "1");
+	int r = kernel_write_cgroup(cgroup_fd, "cgroup.freeze", "1");
 
 	/* Frozen processes cannot fork while the list is read, and SIGKILL ends them nevertheless.
 	 * If freezing takes too long, kill the processes that are listed. */
@@ -245,7 +241,7 @@ int cgroup_kill_each(int cgroup_fd)
 
 int cgroup_kill(int cgroup_fd)
 {
-	int r = write_file(cgroup_fd, "cgroup.kill", "1");
+	int r = kernel_write_cgroup(cgroup_fd, "cgroup.kill", "1");
 
 	/* cgroup.kill exists since Linux 5.14. */
 	return r < 0 ? cgroup_kill_each(cgroup_fd) : 0;

@@ -84,10 +84,7 @@ static int map_and_open(const struct kernel *kernel, pid_t pid)
 	if (r < 0)
 		return r;
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
-
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
+	return fd_or_errno(open(path, O_RDONLY | O_CLOEXEC));
 }
 
 static int make_namespace(const struct kernel *kernel)

@@ -40,7 +40,8 @@ static inline int *kernel_fds(const struct kernel *kernel, size_t number)
  *   make    in PID 1, while the old tree is still there
  *   run     the step itself, in its turn
  *
- * scope and scope-limit are carried out by the service manager, which lib/spawn asks; namespaces in
+ * tree_attach_directory() mounts the first of the step's fds, a directory, on its target. scope and
+ * scope-limit are carried out by the service manager, which lib/spawn asks; namespaces in
  * kernel_clone(); exec in kernel_exec().
  */
 #define KERNEL_STEPS(ROW)                                                                          \
@@ -54,12 +55,12 @@ static inline int *kernel_fds(const struct kernel *kernel, size_t number)
 	ROW(STEP_PIVOT, step_none, step_none, tree_pivot)                                          \
 	ROW(STEP_BIND, bind_reach, step_none, bind_attach)                                         \
 	ROW(STEP_TMPFS, step_none, step_none, instance_tmpfs)                                      \
-	ROW(STEP_OVERLAY, overlay_reach, overlay_make, overlay_attach)                             \
+	ROW(STEP_OVERLAY, overlay_reach, overlay_make, tree_attach_directory)                      \
 	ROW(STEP_MASK, step_none, step_none, mask_attach)                                          \
 	ROW(STEP_LINK, step_none, step_none, tree_link)                                            \
 	ROW(STEP_DIRECTORY, step_none, step_none, tree_directory)                                  \
 	ROW(STEP_FILE, tree_reach_file, step_none, tree_copy_file)                                 \
-	ROW(STEP_PROC, step_none, instance_make_proc, instance_attach_proc)                        \
+	ROW(STEP_PROC, step_none, instance_make_proc, tree_attach_directory)                       \
 	ROW(STEP_PTS, step_none, step_none, instance_pts)                                          \
 	ROW(STEP_SEAL, step_none, step_none, tree_seal)                                            \
 	ROW(STEP_HOSTNAME, step_none, step_none, network_hostname)                                 \

@@ -124,6 +124,8 @@ int kernel_exec(const struct plan *plan, struct exec_failure *ret);
  */
 int kernel_confine_reaper(void);
 
+/* Writes @text to the file @name of a cgroup. 0 or negative errno, -EBADF: there is no cgroup. */
+int kernel_write_cgroup(int cgroup_fd, const char *name, const char *text);
 /* Kills all processes in the cgroup and removes it. 0 or negative errno; may be called again. */
 int kernel_finish(struct kernel *kernel);
 void kernel_deinit(struct kernel *kernel);

@@ -27,9 +27,8 @@
 
 int mount_copy(int fd, unsigned flags)
 {
-	int copy = open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | flags);
-
-	return copy < 0 ? -errno : copy;
+	return fd_or_errno(
+		open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | flags));
 }
 
 int mount_set(int fd, unsigned flags, uint64_t attributes, int userns_fd)
@@ -73,12 +72,7 @@ int mount_make(const char *type, const struct mount_option *options, unsigned at
 
 	int r = configure(context, options);
 
-	if (r < 0)
-		return r;
-
-	int fd = fsmount(context, FSMOUNT_CLOEXEC, attributes);
-
-	return fd < 0 ? -errno : fd;
+	return r < 0 ? r : fd_or_errno(fsmount(context, FSMOUNT_CLOEXEC, attributes));
 }
 
 unsigned mount_attributes(const struct mount_attributes *attributes)
@@ -158,13 +152,9 @@ static int make_shared(struct kernel *kernel, const struct step *step, size_t nu
 
 static int attach_shared(struct kernel *kernel, const struct step *step, size_t number)
 {
-	int *fd = kernel_fds(kernel, number);
-	int r = *fd < 0 ? make_shared(kernel, step, number) : 0;
+	int r = *kernel_fds(kernel, number) < 0 ? make_shared(kernel, step, number) : 0;
 
-	if (r == 0)
-		r = tree_attach(kernel, number, *fd, true);
-	fd_close_many(fd, 1);
-	return r;
+	return r < 0 ? r : tree_attach_directory(kernel, step, number);
 }
 
 int instance_tmpfs(struct kernel *kernel, const struct step *step, size_t number)
@@ -199,15 +189,6 @@ int instance_make_proc(struct kernel *kernel, const struct step *step, size_t nu
 		return fd;
 	*kernel_fds(kernel, number) = fd;
 	return 0;
-}
-
-int instance_attach_proc(struct kernel *kernel, const struct step *step, size_t number)
-{
-	int *fd = kernel_fds(kernel, number);
-	int r = tree_attach(kernel, number, *fd, true);
-
-	fd_close_many(fd, 1);
-	return r;
 }
 
 int instance_pts(struct kernel *kernel, const struct step *step, size_t number)

@@ -252,12 +252,3 @@ int overlay_make(struct kernel *kernel, const struct step *step, size_t number)
 	fds[0] = r;
 	return 0;
 }
-
-int overlay_attach(struct kernel *kernel, const struct step *step, size_t number)
-{
-	int *fd = kernel_fds(kernel, number);
-	int r = tree_attach(kernel, number, *fd, true);
-
-	fd_close_many(fd, 1);
-	return r;
-}

@@ -58,14 +58,6 @@ int tree_pivot(struct kernel *kernel, const struct step *step, size_t number)
 	return 0;
 }
 
-/* Is @path equal to @directory or below it? Both are normal. */
-static bool is_below(const char *path, const char *directory)
-{
-	size_t n = strlen(directory);
-
-	return strncmp(path, directory, n) == 0 && (path[n] == '/' || path[n] == '\0');
-}
-
 /* Step kinds below whose target there may be another file system than the root tmpfs. Links count,
  * too, because paths through them lead elsewhere. */
 static const bool carries[N_STEP_KINDS] = {
@@ -80,7 +72,7 @@ bool tree_is_ours(const struct kernel *kernel, size_t number)
 
 	/* The last step whose target contains the path determines the file system there. */
 	for (size_t i = number; i-- > 0;)
-		if (carries[steps[i].kind] && is_below(target, step_target(&steps[i])))
+		if (carries[steps[i].kind] && path_is_at_or_below(target, step_target(&steps[i])))
 			return steps[i].kind == STEP_TMPFS;
 	return true;
 }
@@ -110,10 +102,8 @@ static int make_link(const struct step *step)
 
 static int make_file(const struct step *step)
 {
-	int fd = openat(AT_FDCWD, step->file.target, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-			step->file.mode);
-
-	return fd < 0 ? -errno : fd;
+	return fd_or_errno(openat(AT_FDCWD, step->file.target,
+				  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, step->file.mode));
 }
 
 static int make_parents(const char *path)
@@ -160,6 +150,15 @@ int tree_attach(const struct kernel *kernel, size_t number, int mount_fd, bool i
 	int r = make(step, is_directory ? make_place_for_directory : make_place_for_file);
 
 	return r < 0 && r != -EEXIST ? r : mount_attach(mount_fd, AT_FDCWD, target);
+}
+
+int tree_attach_directory(struct kernel *kernel, const struct step *step, size_t number)
+{
+	int *fd = kernel_fds(kernel, number);
+	int r = tree_attach(kernel, number, *fd, true);
+
+	fd_close_many(fd, 1);
+	return r;
 }
 
 bool tree_is_closed(const struct kernel *kernel, size_t number)
@@ -302,10 +301,7 @@ static int open_template(bool is_directory)
 
 	if (r < 0 && errno != EEXIST)
 		return -errno;
-
-	int fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
+	return fd_or_errno(open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
 }
 
 int mask_attach(struct kernel *kernel, const struct step *step, size_t number)

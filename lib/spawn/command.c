@@ -148,12 +148,11 @@ static int keep_fds(const struct command *command)
 /* Sends the supervisor the fds that kernel_become() made. */
 static int hand_over(const struct command *command, const int *watch)
 {
-	const struct message message = { .kind = MESSAGE_NOTIFIER };
 	const int fds[] = { command->kernel->notify_fd, watch[0] };
 
 	if (!command->kernel->filter_notifies)
 		return 0;
-	return message_send(command->socket, &message, fds, N_ELEMENTS(fds));
+	return message_send_kind(command->socket, MESSAGE_NOTIFIER, fds, N_ELEMENTS(fds));
 }
 
 /* By read(), which every filter permits. It returns 0 when the supervisor dies. */

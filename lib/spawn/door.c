@@ -204,7 +204,6 @@ static int from_inside(struct source *source, short events)
 
 static int start(struct visitor *visitor, const int *stdio)
 {
-	const struct message go = { .kind = MESSAGE_GO };
 	const struct door *door = visitor->door;
 	struct visit visit = {
 		.kernel = door->kernel,
@@ -219,14 +218,9 @@ static int start(struct visitor *visitor, const int *stdio)
 	r = visit_start(&visit, &visitor->joined);
 	if (r < 0)
 		return r;
-	visitor->inside = (struct source){
-		.fd = visitor->joined.socket,
-		.events = POLLIN,
-		.ready = from_inside,
-		.userdata = visitor,
-	};
-	r = loop_add(door->loop, &visitor->inside);
-	return r < 0 ? r : message_send(visitor->joined.socket, &go, NULL, 0);
+	r = loop_watch(door->loop, &visitor->inside, visitor->joined.socket, POLLIN, from_inside,
+		       visitor);
+	return r < 0 ? r : message_send_kind(visitor->joined.socket, MESSAGE_GO, NULL, 0);
 }
 
 static const char *start_request(struct visitor *visitor, const char *bytes, size_t n_bytes,
@@ -291,13 +285,8 @@ static int accept_one(struct source *source, short events)
 		.notifier = NOTIFIER_INIT,
 		.status = -1,
 	};
-	visitor->client = (struct source){
-		.fd = take_fd(&fd),
-		.events = POLLIN,
-		.ready = from_client,
-		.userdata = visitor,
-	};
-	if (loop_add(door->loop, &visitor->client) < 0) {
+	if (loop_watch(door->loop, &visitor->client, take_fd(&fd), POLLIN, from_client, visitor) <
+	    0) {
 		(void)visitor_free(visitor);
 		return 0;
 	}
@@ -318,12 +307,8 @@ int door_open(struct door *door, struct loop *loop, int socket, const struct ker
 		.namespaces = set,
 		.scope = scope,
 		.hooks = hooks,
-		.listening = { .fd = socket,
-			       .events = POLLIN,
-			       .ready = accept_one,
-			       .userdata = door },
 	};
-	return loop_add(loop, &door->listening);
+	return loop_watch(loop, &door->listening, socket, POLLIN, accept_one, door);
 }
 
 void door_close(struct door *door)

@@ -169,6 +169,24 @@ static struct sockaddr_in connection_address(uint16_t port)
 	};
 }
 
+/* Begins to connect the non-blocking @socket. */
+static int connect_to(int socket, uint16_t port)
+{
+	const struct sockaddr_in address = connection_address(port);
+	int r = connect(socket, (const struct sockaddr *)&address, sizeof(address));
+
+	return r < 0 && errno != EINPROGRESS ? -errno : 0;
+}
+
+/* Why it could not be connected: an errno, or 0. */
+static int connect_error(int socket)
+{
+	int error = 0;
+	socklen_t size = sizeof(error);
+
+	return getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) < 0 ? errno : error;
+}
+
 static void relay_changed(struct relay *relay, void *userdata)
 {
 	struct connection *connection = userdata;
@@ -200,12 +218,9 @@ static int begin_relays(struct connection *connection)
 static int connect_ready(struct source *source, short events)
 {
 	struct connection *connection = source->userdata;
-	int error = 0;
-	socklen_t size = sizeof(error);
+	int error = connect_error(connection->connected);
 
 	loop_remove(connection->loop, source);
-	if (getsockopt(connection->connected, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
-		error = errno;
 	connection->is_refused = error == ECONNREFUSED;
 	if (error || begin_relays(connection) < 0)
 		connection->ended(connection, connection->userdata);
@@ -224,19 +239,11 @@ static void connection_refuse(int fd)
 
 static int start(struct connection *connection, uint16_t port)
 {
-	struct sockaddr_in address = connection_address(port);
+	int r = connect_to(connection->connected, port);
 
-	if (connect(connection->connected, (const struct sockaddr *)&address, sizeof(address)) <
-		    0 &&
-	    errno != EINPROGRESS)
-		return -errno;
-	connection->connecting = (struct source){
-		.fd = connection->connected,
-		.events = POLLOUT,
-		.ready = connect_ready,
-		.userdata = connection,
-	};
-	return loop_add(connection->loop, &connection->connecting);
+	return r < 0 ? r
+		     : loop_watch(connection->loop, &connection->connecting, connection->connected,
+				  POLLOUT, connect_ready, connection);
 }
 
 static struct connection *connection_free(struct connection *connection)
@@ -391,11 +398,8 @@ static void probe_end(struct forwarded_port *forwarded)
 static int probe_ready(struct source *source, short events)
 {
 	struct forwarded_port *forwarded = source->userdata;
-	int error = 0;
-	socklen_t size = sizeof(error);
+	int error = connect_error(source->fd);
 
-	if (getsockopt(source->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
-		error = errno;
 	probe_end(forwarded);
 	set_listening(forwarded, error == 0);
 	return 0;
@@ -423,22 +427,15 @@ static int probe_prepare(int fd)
 /* A rule of NAT can lead to a server although no socket of the host listens. */
 static int probe_begin(struct forwarded_port *forwarded)
 {
-	struct sockaddr_in address = connection_address(forwarded->port);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int r = fd < 0 ? -errno : probe_prepare(fd);
 
-	forwarded->probe = (struct source){
-		.fd = fd,
-		.events = POLLOUT,
-		.ready = probe_ready,
-		.userdata = forwarded,
-	};
-	r = fd < 0 ? -errno : probe_prepare(fd);
-	if (r < 0)
-		return r;
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 &&
-	    errno != EINPROGRESS)
-		return -errno;
-	return loop_add(forwarded->forwarding->loop, &forwarded->probe);
+	forwarded->probe.fd = fd;
+	if (r == 0)
+		r = connect_to(fd, forwarded->port);
+	return r < 0 ? r
+		     : loop_watch(forwarded->forwarding->loop, &forwarded->probe, fd, POLLOUT,
+				  probe_ready, forwarded);
 }
 
 /* Opens a listener inside if the host's port can be reached, and closes it until then. Where that
@@ -468,15 +465,14 @@ static int look_at_all(struct source *source, short events)
 
 static int look_begin(struct forwarding *forwarding)
 {
+	int fd;
+
 	if (forwarding->look.fd >= 0)
 		return 0;
-	forwarding->look = (struct source){
-		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-		.events = POLLIN,
-		.ready = look_at_all,
-		.userdata = forwarding,
-	};
-	return forwarding->look.fd < 0 ? -errno : loop_add(forwarding->loop, &forwarding->look);
+	fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	return fd < 0 ? -errno
+		      : loop_watch(forwarding->loop, &forwarding->look, fd, POLLIN, look_at_all,
+				   forwarding);
 }
 
 /* ---- ports ---- */
@@ -502,12 +498,9 @@ static void ended(struct connection *connection, void *userdata)
 /* A socket on the other side than the listener. */
 static int make_socket(struct forwarded_port *forwarded)
 {
-	int fd;
-
 	if (!forwarded->is_inside)
 		return agent_make_socket(&forwarded->forwarding->agent);
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	return fd < 0 ? -errno : fd;
+	return fd_or_errno(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 /* A failure here ends this one connection. */

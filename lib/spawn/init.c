@@ -62,12 +62,6 @@ struct reaper {
 
 /* ---- after the start: reap, forward, report ---- */
 
-/* The signal that PID 1 gets when the supervisor dies. */
-static int reap_death_signal(unsigned long namespaces)
-{
-	return namespaces & CLONE_NEWPID ? SIGKILL : DEATH_SIGNAL;
-}
-
 /* Called before any privilege is dropped. 0 or negative errno. */
 static int reap_prepare(struct reaper *reaper, const struct kernel *kernel,
 			unsigned long namespaces)
@@ -98,7 +92,6 @@ static void report(const struct reaper *reaper, int status, const struct rusage 
  * ones belong to jobs inside and are stops like any other. */
 static bool lets_read(struct reaper *reaper, int status)
 {
-	const struct message reads = { .kind = MESSAGE_READS };
 	int signal = WSTOPSIG(status);
 
 	if (reaper->terminal < 0 || (signal != SIGTTIN && signal != SIGTTOU) ||
@@ -106,7 +99,7 @@ static bool lets_read(struct reaper *reaper, int status)
 		return false;
 	(void)close(reaper->terminal);
 	reaper->terminal = -EBADF;
-	(void)message_send(reaper->socket, &reads, NULL, 0);
+	(void)message_send_kind(reaper->socket, MESSAGE_READS, NULL, 0);
 	(void)kill(-reaper->command, SIGCONT);
 	return true;
 }
@@ -114,8 +107,6 @@ static bool lets_read(struct reaper *reaper, int status)
 /* True if there may be more children to reap. */
 static bool reap(struct reaper *reaper)
 {
-	const struct message stopped = { .kind = MESSAGE_STOPPED };
-
 	for (int i = 0; i < REAP_AT_ONCE; i++) {
 		struct rusage usage;
 		int status;
@@ -132,7 +123,7 @@ static bool reap(struct reaper *reaper)
 		else if (!(reaper->wait_flags & WUNTRACED))
 			continue;
 		else if (!reaper->is_held && !lets_read(reaper, status))
-			(void)message_send(reaper->socket, &stopped, NULL, 0);
+			(void)message_send_kind(reaper->socket, MESSAGE_STOPPED, NULL, 0);
 	}
 	return true;
 }
@@ -217,10 +208,11 @@ static void check(const struct init *init, enum doing doing, int r)
 		fail(init, doing, &failure);
 }
 
-/* Set PR_SET_PDEATHSIG again after each stage. */
+/* Sets PR_SET_PDEATHSIG, again after each stage. */
 static int die_with_supervisor(const struct init *init)
 {
-	return child_die_with_supervisor(init->socket, reap_death_signal(init->namespaces));
+	return child_die_with_supervisor(init->socket,
+					 init->namespaces & CLONE_NEWPID ? SIGKILL : DEATH_SIGNAL);
 }
 
 static int leave_session(const struct init *init)
@@ -265,30 +257,28 @@ static int await_place(const struct init *init)
 
 static int hand_tree(const struct init *init, int mounts)
 {
-	const struct message message = { .kind = MESSAGE_TREE };
 	_cleanup_close_ int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	const int fds[] = { root, mounts };
 
-	return root < 0 ? -errno : message_send(init->socket, &message, fds, N_ELEMENTS(fds));
+	return root < 0 ? -errno
+			: message_send_kind(init->socket, MESSAGE_TREE, fds, N_ELEMENTS(fds));
 }
 
 /* The namespaces are complete when another process joins. */
 static int hand_made(const struct init *init, struct namespace_set *set, int mounts)
 {
-	const struct message namespaces = { .kind = MESSAGE_NAMESPACES };
-	const struct message listeners = { .kind = MESSAGE_LISTENERS };
-	const struct message terminal = { .kind = MESSAGE_TERMINAL };
 	const struct kernel *kernel = init->kernel;
 	int r = 0;
 
 	if (set->n > 0)
-		r = message_send(init->socket, &namespaces, set->fds, set->n);
+		r = message_send_kind(init->socket, MESSAGE_NAMESPACES, set->fds, set->n);
 	if (r == 0 && init->hands_tree)
 		r = hand_tree(init, mounts);
 	if (r == 0 && kernel->n_listeners > 0)
-		r = message_send(init->socket, &listeners, kernel->listeners, kernel->n_listeners);
+		r = message_send_kind(init->socket, MESSAGE_LISTENERS, kernel->listeners,
+				      kernel->n_listeners);
 	if (r == 0 && kernel->pty_master >= 0)
-		r = message_send(init->socket, &terminal, &kernel->pty_master, 1);
+		r = message_send_kind(init->socket, MESSAGE_TERMINAL, &kernel->pty_master, 1);
 	return r;
 }
 
@@ -318,22 +308,13 @@ static int keep_own(const struct init *init, int reaper_fd, int **ret_fds)
 	return 0;
 }
 
-/* CLONE_VFORK: this is reached when the command's process has executed or ended. */
-static int tell_execution(const struct init *init)
-{
-	const struct message message = { .kind = MESSAGE_EXECUTED };
-
-	return init->tells_execution ? message_send(init->socket, &message, NULL, 0) : 0;
-}
-
 /* From here on untrusted code runs. */
 static void serve(const struct init *init, struct reaper *reaper)
 {
 	int kept[] = { reaper->socket, reaper->cgroup_kill_fd, reaper->terminal };
 
-	/* Close stdio, too: a reader at the other end must see EOF when the command closes it. */
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		(void)close(fd);
+	/* A reader at the other end must see EOF when the command closes it. */
+	child_close_stdio();
 	check(init, DOING_CLOSE, child_close_others(kept, N_ELEMENTS(kept)));
 	check(init, DOING_REAPER, kernel_confine_reaper());
 	reap_run(reaper);
@@ -383,7 +364,10 @@ noreturn void init_run(const struct init *init)
 		command_report(&command);
 		child_fail();
 	}
-	check(init, DOING_SPEAK, tell_execution(init));
+	/* CLONE_VFORK: this is reached when the command's process has executed or ended. */
+	if (init->tells_execution)
+		check(init, DOING_SPEAK,
+		      message_send_kind(init->socket, MESSAGE_EXECUTED, NULL, 0));
 	serve(init, &reaper);
 	child_fail();
 }

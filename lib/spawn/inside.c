@@ -18,11 +18,6 @@
 #include "base/fd.h"
 #include "spawn/spawn-internal.h"
 
-static int fail(struct spawn *spawn, int code, const char *what)
-{
-	return sbx_error_what(spawn->err, code, "%s", what);
-}
-
 static bool is_awaited(const struct spawn *spawn, enum message_kind kind)
 {
 	return (spawn->inside.awaited & (1u << kind)) != 0;
@@ -65,14 +60,13 @@ static int ask_to_go(const struct spawn *spawn)
 
 int inside_maybe_go(struct spawn *spawn)
 {
-	const struct message go = { .kind = MESSAGE_GO };
 	int r;
 
 	if (spawn->inside.has_gone || !spawn->is_started || spawn->inside.awaited)
 		return 0;
 	r = forwarding_open(&spawn->forwarding, &spawn->namespace_set);
 	if (r < 0)
-		return fail(spawn, r, "cannot forward connections into the sandbox");
+		return spawn_fail(spawn, r, "cannot forward connections into the sandbox");
 	if (spawn->options->control_socket >= 0)
 		r = door_open(&spawn->door, &spawn->loop, spawn->options->control_socket,
 			      &spawn->kernel, &spawn->namespace_set, &spawn->unit.scope,
@@ -80,16 +74,16 @@ int inside_maybe_go(struct spawn *spawn)
 	spawn->door.lost = lost_visit;
 	spawn->door.userdata = spawn;
 	if (r < 0)
-		return fail(spawn, r, "cannot listen for 'sbx-ctl exec'");
+		return spawn_fail(spawn, r, "cannot listen for 'sbx-ctl exec'");
 	r = ask_to_go(spawn);
 	if (r < 0)
 		return r;
-	r = message_send(spawn->inside.source.fd, &go, NULL, 0);
+	r = message_send_kind(spawn->inside.source.fd, MESSAGE_GO, NULL, 0);
 	/* PID 1 has ended: its messages are read when its pidfd is handled. */
 	if (r == -EPIPE || r == -ECONNRESET)
 		return 0;
 	if (r < 0)
-		return fail(spawn, r, "cannot send a message to the sandbox");
+		return spawn_fail(spawn, r, "cannot send a message to the sandbox");
 	spawn->inside.has_gone = true;
 	if (!inside_tells_execution(spawn))
 		await_end(spawn);
@@ -112,7 +106,7 @@ static int pass_to_proxy(struct spawn *spawn, const int *fds, size_t n_fds)
 	if (n_fds == 0)
 		return 0;
 	if (!hooks || !hooks->listening)
-		return fail(spawn, -ENOTCONN, "no proxy is connected");
+		return spawn_fail(spawn, -ENOTCONN, "no proxy is connected");
 	return hooks->listening(hooks->userdata, fds, n_fds, spawn->err);
 }
 
@@ -151,7 +145,7 @@ static int take_listeners(struct spawn *spawn, int *fds, size_t n_fds)
 		n++;
 	}
 	if (r < 0)
-		return fail(spawn, r, "cannot forward connections out of the sandbox");
+		return spawn_fail(spawn, r, "cannot forward connections out of the sandbox");
 	return n == n_fds ? pass_to_proxy(spawn, proxied, n_proxied) : -EBADMSG;
 }
 
@@ -160,7 +154,7 @@ static int take_terminal(struct spawn *spawn, int *fds, size_t n_fds)
 	int r = terminal_begin(&spawn->terminal, &spawn->loop, take_fd(&fds[0]),
 			       spawn->options->is_terminal, spawn_output_left(spawn));
 
-	return r < 0 ? fail(spawn, r, "cannot use the sandbox's terminal") : 0;
+	return r < 0 ? spawn_fail(spawn, r, "cannot use the sandbox's terminal") : 0;
 }
 
 static int mounts_ready(struct source *source, short events)
@@ -185,7 +179,7 @@ static int take_notifier(struct spawn *spawn, int *fds, size_t n_fds)
 {
 	int r = notifier_begin(&spawn->notifier, &spawn->loop, take_fd(&fds[0]), take_fd(&fds[1]));
 
-	return r < 0 ? fail(spawn, r, "cannot answer the sandbox's filter") : 0;
+	return r < 0 ? spawn_fail(spawn, r, "cannot answer the sandbox's filter") : 0;
 }
 
 static int (*const takers[N_MESSAGE_KINDS])(struct spawn *spawn, int *fds, size_t n_fds) = {
@@ -279,7 +273,7 @@ static int take_one(struct spawn *spawn)
 static int refuse(struct spawn *spawn)
 {
 	if (!spawn->inside.has_gone) {
-		(void)fail(spawn, -EBADMSG, "the sandbox sent an unexpected message");
+		(void)spawn_fail(spawn, -EBADMSG, "the sandbox sent an unexpected message");
 		sbx_error_why(spawn->err, "PID 1 of the sandbox may have been taken over");
 		return -EBADMSG;
 	}

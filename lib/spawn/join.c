@@ -23,7 +23,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
-#include "plan/plan.h"
+#include "kernel/kernel.h"
 #include "spawn/signals.h"
 
 #define STATUS_FAILED 125
@@ -71,6 +71,12 @@ int child_close_others(int *kept, size_t n)
 		next = (unsigned)kept[i] + 1;
 	}
 	return r < 0 ? r : close_gap(next, ~0u);
+}
+
+void child_close_stdio(void)
+{
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		(void)close(fd);
 }
 
 void child_leave(int status)
@@ -206,6 +212,14 @@ int join_fork(struct joined *ret, const int *kept, size_t n_kept)
 		return pidfd;
 	}
 	return 1;
+}
+
+void join_become_helper(void)
+{
+	child_close_stdio();
+	if (setsid() < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    kernel_confine_reaper() < 0)
+		child_fail();
 }
 
 bool joined_end(const struct joined *joined)

@@ -55,6 +55,9 @@ struct joined {
  * the supervisor; or negative errno.
  */
 int join_fork(struct joined *ret, const int *kept, size_t n_kept);
+/* In such a process, whose only work is to wait and to signal: closes its stdio, leaves the session
+ * and loads the filter of kernel_confine_reaper(), or exits. */
+void join_become_helper(void);
 /* Call it again after each change of ids, capabilities or namespaces. 0 or negative errno. */
 int join_die_with_supervisor(int socket);
 /* Sends JOINED_END and waits for a limited time; true if the process has exited. */
@@ -74,6 +77,7 @@ int child_die_with_supervisor(int socket, int signal);
 /* Closes all fds from 3 on except those in @kept, which it sorts; negative ones are ignored. */
 int child_close_others(int *kept, size_t n);
 void child_sort(int *fds, size_t n);
+void child_close_stdio(void);
 
 /*
  * Exits at once, without the caller's atexit() functions. child_leave() does not return either, but

@@ -67,6 +67,14 @@ int loop_add(struct loop *loop, struct source *source)
 	return 0;
 }
 
+int loop_watch(struct loop *loop, struct source *source, int fd, short events,
+	       int (*ready)(struct source *source, short events), void *userdata)
+{
+	*source =
+		(struct source){ .fd = fd, .events = events, .ready = ready, .userdata = userdata };
+	return loop_add(loop, source);
+}
+
 void loop_remove(struct loop *loop, const struct source *source)
 {
 	for (size_t i = 0; i < loop->n; i++) {

@@ -37,6 +37,9 @@ struct loop {
 #define LOOP_NO_DEADLINE UINT64_MAX
 
 int loop_add(struct loop *loop, struct source *source);
+/* The same, and fills @source, which has @fd even on failure. */
+int loop_watch(struct loop *loop, struct source *source, int fd, short events,
+	       int (*ready)(struct source *source, short events), void *userdata);
 /* May be called by a ready() function, for itself or another source, and for a source that was not
  * added. */
 void loop_remove(struct loop *loop, const struct source *source);

@@ -87,6 +87,13 @@ int message_send(int socket, const struct message *message, const int *fds, size
 	return fd_send(socket, message, sizeof(*message), fds, n_fds);
 }
 
+int message_send_kind(int socket, enum message_kind kind, const int *fds, size_t n_fds)
+{
+	const struct message message = { .kind = kind };
+
+	return message_send(socket, &message, fds, n_fds);
+}
+
 int message_receive(int socket, enum message_side side, struct message *ret, int *fds,
 		    size_t *ret_n_fds)
 {

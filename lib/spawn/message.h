@@ -70,6 +70,8 @@ struct message {
 int message_parse(const void *bytes, size_t n_bytes, size_t n_fds, enum message_side side,
 		  struct message *ret);
 int message_send(int socket, const struct message *message, const int *fds, size_t n_fds);
+/* A message that is only its kind and fds. */
+int message_send_kind(int socket, enum message_kind kind, const int *fds, size_t n_fds);
 /*
  * 1 with a message from @side, whose fds belong to the caller; 0: end of file; -EAGAIN: none, and
  * the socket does not block; -EBADMSG: not a message. @fds has MESSAGE_FDS_MAX elements.

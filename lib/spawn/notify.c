@@ -99,23 +99,13 @@ int notifier_begin(struct notifier *notifier, struct loop *loop, int listener, i
 	int r;
 
 	notifier->loop = loop;
-	notifier->listener = (struct source){
-		.fd = listener,
-		.events = POLLIN,
-		.ready = answer,
-		.userdata = notifier,
-	};
-	notifier->watch = (struct source){
-		.fd = watch,
-		.events = POLLIN,
-		.ready = begun,
-		.userdata = notifier,
-	};
+	notifier->listener.fd = listener;
+	notifier->watch.fd = watch;
 	r = has_room();
 	if (r == 0)
-		r = loop_add(loop, &notifier->listener);
+		r = loop_watch(loop, &notifier->listener, listener, POLLIN, answer, notifier);
 	if (r == 0)
-		r = loop_add(loop, &notifier->watch);
+		r = loop_watch(loop, &notifier->watch, watch, POLLIN, begun, notifier);
 	if (r < 0)
 		notifier_deinit(notifier);
 	return r;

@@ -43,10 +43,7 @@ const char *spawn_reason_name(enum spawn_reason reason)
 /* Reads a file of the sandbox's cgroup; "" if it does not exist. */
 static void read_cgroup(const struct spawn *spawn, const char *name, char *text, size_t size)
 {
-	_cleanup_close_ int fd =
-		spawn->kernel.cgroup_fd < 0
-			? -EBADF
-			: path_open_beneath(spawn->kernel.cgroup_fd, name, O_RDONLY, 0);
+	_cleanup_close_ int fd = path_open_beneath(spawn->kernel.cgroup_fd, name, O_RDONLY, 0);
 	ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
 
 	text[n > 0 ? n : 0] = '\0';

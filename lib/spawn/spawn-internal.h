@@ -103,6 +103,7 @@ struct counted {
 };
 
 /* spawn.c */
+int spawn_fail(struct spawn *spawn, int code, const char *what);
 uint64_t *spawn_output_left(struct spawn *spawn); /* NULL if output is not limited */
 /* Sends SIGKILL to all processes inside, now. */
 void limits_kill(struct spawn *spawn);

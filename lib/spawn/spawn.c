@@ -33,7 +33,7 @@
 
 #define WAKE_AGAIN_USEC 100000
 
-static int fail(struct spawn *spawn, int code, const char *what)
+int spawn_fail(struct spawn *spawn, int code, const char *what)
 {
 	return sbx_error_what(spawn->err, code, "%s", what);
 }
@@ -86,12 +86,7 @@ static void limits_tell(struct spawn *spawn)
 /* The cgroup itself is removed after its counters were read. */
 static void kill_cgroup(struct spawn *spawn)
 {
-	_cleanup_close_ int fd =
-		spawn->kernel.cgroup_fd < 0
-			? -EBADF
-			: path_open_beneath(spawn->kernel.cgroup_fd, "cgroup.kill", O_WRONLY, 0);
-
-	if (fd < 0 || fd_write_all(fd, "1", 1) < 0)
+	if (kernel_write_cgroup(spawn->kernel.cgroup_fd, "cgroup.kill", "1") < 0)
 		(void)kernel_finish(&spawn->kernel);
 }
 
@@ -189,12 +184,7 @@ static void limits_check(struct spawn *spawn)
 
 static int freeze(const struct spawn *spawn, const char *state)
 {
-	_cleanup_close_ int fd =
-		spawn->kernel.cgroup_fd < 0
-			? -EBADF
-			: path_open_beneath(spawn->kernel.cgroup_fd, "cgroup.freeze", O_WRONLY, 0);
-
-	return fd < 0 ? fd : fd_write_all(fd, state, 1);
+	return kernel_write_cgroup(spawn->kernel.cgroup_fd, "cgroup.freeze", state);
 }
 
 /* SIGCONT discards a pending SIGTSTP, and has no effect on a supervisor that stops only afterwards:
@@ -204,11 +194,7 @@ static noreturn void wake(pid_t supervisor, uint64_t deadline_usec)
 	siginfo_t info = { .si_signo = 0 };
 	uint64_t now;
 
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		(void)close(fd);
-	if (setsid() < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    kernel_confine_reaper() < 0)
-		child_fail();
+	join_become_helper();
 	for (;;) {
 		now = loop_now();
 		if (now >= deadline_usec) {
@@ -353,7 +339,7 @@ static int read_plan(struct spawn *spawn)
 	await(spawn, MESSAGE_TERMINAL, has_step(spawn, STEP_TERMINAL));
 	await(spawn, MESSAGE_NOTIFIER, spawn->options->filter_notifies);
 	await(spawn, MESSAGE_TREE, watch_is_needed(&spawn->watch));
-	return r < 0 ? fail(spawn, r, "cannot read the plan") : 0;
+	return r < 0 ? spawn_fail(spawn, r, "cannot read the plan") : 0;
 }
 
 /* With a terminal its relay counts the output. */
@@ -368,7 +354,7 @@ static int prepare_output(struct spawn *spawn)
 	if (has_step(spawn, STEP_TERMINAL))
 		return 0;
 	r = output_begin(&spawn->output, &spawn->loop, spawn->output.left);
-	return r < 0 ? fail(spawn, r, "cannot limit the command's output") : 0;
+	return r < 0 ? spawn_fail(spawn, r, "cannot limit the command's output") : 0;
 }
 
 static int prepare_terminal(struct spawn *spawn)
@@ -381,7 +367,7 @@ static int prepare_terminal(struct spawn *spawn)
 	r = terminal_lend(&spawn->terminal, &spawn->loop, spawn_output_left(spawn), spawn->stdio);
 	if (r >= 0)
 		return 0;
-	(void)fail(spawn, r, "cannot make a terminal for the command");
+	(void)spawn_fail(spawn, r, "cannot make a terminal for the command");
 	if (r == -ENOTUNIQ)
 		sbx_error_why(spawn->err, "stdin, stdout and stderr are different terminals");
 	sbx_error_fix(spawn->err, "redirect them: '</dev/null 2>&1 | cat'");
@@ -395,7 +381,7 @@ static int prepare(struct spawn *spawn)
 	int r = signals_begin(&spawn->signals);
 
 	if (r < 0)
-		return fail(spawn, r, "cannot watch for signals");
+		return spawn_fail(spawn, r, "cannot watch for signals");
 	r = forwarding_begin(&spawn->forwarding, &spawn->loop, spawn->plan, spawn->err);
 	if (r == 0)
 		r = prepare_output(spawn);
@@ -441,12 +427,12 @@ static int clone_init(struct spawn *spawn)
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return fail(spawn, -errno, "cannot make a socket");
+		return spawn_fail(spawn, -errno, "cannot make a socket");
 	ours = pair[0];
 	its = pair[1];
 	/* O_NONBLOCK applies to this end only. */
 	if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
-		return fail(spawn, -errno, "cannot make a socket");
+		return spawn_fail(spawn, -errno, "cannot make a socket");
 	pid = kernel_clone(&spawn->kernel);
 	if (pid == 0)
 		become_init(spawn, its, ours);
@@ -465,27 +451,18 @@ static int clone_init(struct spawn *spawn)
 	return 0;
 }
 
-static int add_source(struct spawn *spawn, struct source *source, int fd,
-		      int (*ready)(struct source *source, short events))
-{
-	*source = (struct source){
-		.fd = fd,
-		.events = POLLIN,
-		.ready = ready,
-		.userdata = spawn,
-	};
-	return loop_add(&spawn->loop, source);
-}
-
 static int add_sources(struct spawn *spawn)
 {
-	int r = add_source(spawn, &spawn->outside, spawn->signals.fd, outside_ready);
+	struct loop *loop = &spawn->loop;
+	struct source *inside = &spawn->inside.source;
+	int r = loop_watch(loop, &spawn->outside, spawn->signals.fd, POLLIN, outside_ready, spawn);
 
 	if (r == 0)
-		r = add_source(spawn, &spawn->inside.source, spawn->inside.source.fd, inside_ready);
+		r = loop_watch(loop, inside, inside->fd, POLLIN, inside_ready, spawn);
 	if (r == 0)
-		r = add_source(spawn, &spawn->end, spawn->kernel.pidfd, inside_end_ready);
-	return r < 0 ? fail(spawn, r, "cannot watch the sandbox") : 0;
+		r = loop_watch(loop, &spawn->end, spawn->kernel.pidfd, POLLIN, inside_end_ready,
+			       spawn);
+	return r < 0 ? spawn_fail(spawn, r, "cannot watch the sandbox") : 0;
 }
 
 /* PID 1 builds the sandbox meanwhile; the command waits for MESSAGE_GO, after started(). */

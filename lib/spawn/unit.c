@@ -62,31 +62,21 @@ static int fail(struct spawn *spawn, int code, const char *unit, const char *why
 static int open_module(struct spawn *spawn, const char *unit, scope_start_fn **ret_start,
 		       scope_join_fn **ret_join)
 {
-	union {
-		void *symbol;
-		scope_start_fn *start;
-	} start = { .symbol = NULL };
-	union {
-		void *symbol;
-		scope_join_fn *join;
-	} join = { .symbol = NULL };
 	_cleanup_text_ struct text path = TEXT_INIT;
 	const char *directory = spawn->options->module_directory,
 		   *why = "it is not a module of sbx";
 	void *module = NULL;
 
+	*ret_start = NULL;
+	*ret_join = NULL;
 	text_addf(&path, "%s/scope.so", directory && directory[0] == '/' ? directory : ".");
 	if (text_status(&path) == 0)
 		module = module_open(text_string(&path), &why);
 	if (module) {
-		start.symbol = module_symbol(module, SCOPE_START_SYMBOL);
-		join.symbol = module_symbol(module, SCOPE_JOIN_SYMBOL);
+		*ret_start = (scope_start_fn *)module_symbol(module, SCOPE_START_SYMBOL);
+		*ret_join = (scope_join_fn *)module_symbol(module, SCOPE_JOIN_SYMBOL);
 	}
-	if (!start.symbol || !join.symbol)
-		return fail(spawn, -ENOENT, unit, why);
-	*ret_start = start.start;
-	*ret_join = join.join;
-	return 0;
+	return *ret_start && *ret_join ? 0 : fail(spawn, -ENOENT, unit, why);
 }
 
 /* The keeper stays in the scope until the counters were read. It ignores signals to the
@@ -96,11 +86,7 @@ static noreturn void keep(pid_t supervisor)
 	siginfo_t info;
 	int signal;
 
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		(void)close(fd);
-	if (setsid() < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    kernel_confine_reaper() < 0)
-		child_fail();
+	join_become_helper();
 	do
 		signal = signals_wait(true, &info);
 	while (signal != JOINED_END || info.si_code != SI_USER || info.si_pid != supervisor);
@@ -156,7 +142,6 @@ static int start(struct spawn *spawn, const char *unit, const struct scope_limit
 
 int unit_begin(struct spawn *spawn)
 {
-	const struct message placed = { .kind = MESSAGE_PLACED };
 	struct scope_limits limits = { .memory_max_bytes = 0 };
 	const char *unit = NULL;
 	int r = 0;
@@ -176,7 +161,7 @@ int unit_begin(struct spawn *spawn)
 	r = start(spawn, unit, &limits);
 	if (r < 0)
 		return r;
-	r = message_send(spawn->inside.source.fd, &placed, NULL, 0);
+	r = message_send_kind(spawn->inside.source.fd, MESSAGE_PLACED, NULL, 0);
 	/* PID 1 has ended: its messages are read when its pidfd is handled. */
 	if (r < 0 && r != -EPIPE && r != -ECONNRESET)
 		return fail(spawn, r, unit, "PID 1 of the sandbox cannot be reached");

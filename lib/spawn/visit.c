@@ -49,7 +49,7 @@
 
 struct anchor {
 	int socket;   /* to the supervisor */
-	int children; /* fd of anchor_open() */
+	int children; /* fd of the list of its children */
 	pid_t command;
 };
 
@@ -60,14 +60,6 @@ struct round {
 };
 
 /* ---- the anchor ---- */
-
-/* Opens the list of its children while its /proc is still reachable; or negative errno. */
-static int anchor_open(void)
-{
-	int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
 
 static bool is_dead(pid_t pid)
 {
@@ -168,13 +160,6 @@ static void anchor_run(struct anchor *anchor)
 
 /* ---- entering ---- */
 
-static int move_to_cgroup(int cgroup_fd)
-{
-	_cleanup_close_ int fd = path_open_beneath(cgroup_fd, "cgroup.procs", O_WRONLY, 0);
-
-	return fd < 0 ? fd : fd_write_all(fd, "0", 1);
-}
-
 static int enter_cgroup(const struct visit *visit)
 {
 	const struct scope_cgroup *scope = visit->scope;
@@ -182,14 +167,14 @@ static int enter_cgroup(const struct visit *visit)
 
 	if (cgroup_fd < 0)
 		return 0;
-	r = move_to_cgroup(cgroup_fd);
+	r = kernel_write_cgroup(cgroup_fd, "cgroup.procs", "0");
 	if (r != -EACCES || !scope->join)
 		return r;
 	/* cgroup v2: moving a process needs write permission in the common ancestor of both
 	 * cgroups, which in a login session belongs to root. */
 	r = scope->join(scope->unit, path_last(scope->directory) - 1);
 	/* Both are in the scope now; if the manager did not move them, this fails again. */
-	return r < 0 ? r : move_to_cgroup(cgroup_fd);
+	return r < 0 ? r : kernel_write_cgroup(cgroup_fd, "cgroup.procs", "0");
 }
 
 /* Drop root's supplementary groups here: inside, setgroups() is denied. */
@@ -243,8 +228,7 @@ static noreturn void stay_outside(int socket, pid_t anchor)
 	int none = -EBADF;
 
 	(void)close(socket);
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		(void)close(fd);
+	child_close_stdio();
 	if (child_close_others(&none, 1) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    kernel_confine_reaper() < 0)
 		child_fail();
@@ -286,8 +270,9 @@ static void become_anchor(struct command *command, int *ret_children)
 {
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		check(command, DOING_JOIN, -errno);
-	*ret_children = anchor_open();
-	check(command, DOING_JOIN, *ret_children);
+	/* While /proc is still reachable. */
+	*ret_children = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+	check(command, DOING_JOIN, *ret_children < 0 ? -errno : 0);
 	if (kernel_confine(command->kernel, &command->failure) < 0) {
 		command->doing = DOING_STEP;
 		fail(command);
@@ -308,8 +293,7 @@ static noreturn void anchor(struct command *command)
 		fail(command);
 	kept[1] = anchor.children;
 	check(command, DOING_CLOSE, child_close_others(kept, N_ELEMENTS(kept)));
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		(void)close(fd);
+	child_close_stdio();
 	check(command, DOING_REAPER, kernel_confine_reaper());
 	anchor_run(&anchor);
 	child_fail();
