@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -62,10 +61,10 @@ static int cannot_open(const char *path, int code, struct sbx_error *err)
 {
 	sbx_error_what(err, code, "cannot open '%s'", path);
 	if (code == -ELOOP || code == -EXDEV) {
-		sbx_error_why(err,
+		error_explain(err,
 			      "the path contains a symbolic link that is dangling or could lead "
-			      "out of the project");
-		sbx_error_fix(err, "put a plain file there, or remove it");
+			      "out of the project",
+			      "put a plain file there, or remove it");
 	} else {
 		sbx_error_fix(err, "make it readable, or remove it");
 	}

@@ -11,6 +11,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/suggest.h"
 #include "base/text.h"
 
@@ -130,9 +131,10 @@ static int refuse_name(const char *name, struct sbx_error *err)
 	}
 	if (config_is_security(name)) {
 		sbx_error_what(err, -EINVAL, "'%s' cannot be configured", name);
-		sbx_error_why(err, "it decides what a sandbox may do, which neither a project's "
-				   "file nor an inherited variable may change");
-		sbx_error_fix(err, "leave it out; it belongs in the policy file");
+		error_explain(err,
+			      "it decides what a sandbox may do, which neither a project's "
+			      "file nor an inherited variable may change",
+			      "leave it out; it belongs in the policy file");
 		return -EINVAL;
 	}
 	suggest_add_all(&list, words);

@@ -8,7 +8,6 @@
 #include "base/config.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/environment.h"

@@ -10,12 +10,10 @@
 
 #include "base/error.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/text.h"
 
 /* Cuts a text that filled its buffer after its last complete character, and marks the cut. */
@@ -95,11 +93,16 @@ int error_fill(struct sbx_error *err, int code, const char *why, const char *fix
 	va_start(args, format);
 	fill(err->what, format, args);
 	va_end(args);
+	error_explain(err, why, fix);
+	return code;
+}
+
+void error_explain(struct sbx_error *err, const char *why, const char *fix)
+{
 	if (why)
 		sbx_error_why(err, "%s", why);
 	if (fix)
 		sbx_error_fix(err, "%s", fix);
-	return code;
 }
 
 int error_retell(struct sbx_error *err, int code, const char *format, ...)

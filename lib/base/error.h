@@ -18,6 +18,9 @@ int error_retell(struct sbx_error *err, int code, const char *format, ...) SBX_P
 int error_fill(struct sbx_error *err, int code, const char *why, const char *fix,
 	       const char *format, ...) SBX_PRINTF(5, 6);
 
+/* Sets why and fix, texts as they are; NULL: it stays. */
+void error_explain(struct sbx_error *err, const char *why, const char *fix);
+
 /* sbx_error_fix() with @id in place of each word "ID" of @fix. */
 void error_fix_for(struct sbx_error *err, const char *fix, const char *id);
 

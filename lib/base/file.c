@@ -26,6 +26,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/path.h"
 
@@ -132,8 +133,8 @@ static int fail_kind(struct sbx_error *err, const char *path, mode_t mode)
 	int code = S_ISDIR(mode) ? -EISDIR : -EINVAL;
 
 	(void)fail(err, code, "read", path);
-	sbx_error_why(err, "it is not a regular file");
-	sbx_error_fix(err, "find out which program created it, and move it away");
+	error_explain(err, "it is not a regular file",
+		      "find out which program created it, and move it away");
 	return code;
 }
 
@@ -257,8 +258,8 @@ static int fail_device(struct sbx_error *err, int r, const char *path)
 {
 	(void)fail(err, r, "write", path);
 	if (r == -ENOTSUP) {
-		sbx_error_why(err, "it is a device, a pipe or a socket, and would be replaced");
-		sbx_error_fix(err, "give the path of a file");
+		error_explain(err, "it is a device, a pipe or a socket, and would be replaced",
+			      "give the path of a file");
 	}
 	return r;
 }

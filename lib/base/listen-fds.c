@@ -17,7 +17,6 @@
 
 #include <sbx/error.h>
 
-#include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/units.h"
 

@@ -8,7 +8,6 @@
 #include "base/options.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/suggest.h"

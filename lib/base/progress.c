@@ -8,7 +8,6 @@
 #include "base/moment.h"
 #include "base/progress.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -15,10 +15,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
 #include <sbx/error.h>
+
+#include "base/error.h"
 
 #define SLOTS_FIRST 64
 /* The table contains only maps with more keys. */
@@ -188,17 +189,17 @@ static int check_nul(const struct tree *tree, struct tree_place place, const cha
 	if (n_bytes == 0 || !memchr(bytes, '\0', n_bytes))
 		return 0;
 	tree_error(tree, place, err, "a text with a NUL character in it");
-	sbx_error_why(err, "the system ends every name and argument at the first NUL, so the rest "
-			   "would silently be lost");
-	sbx_error_fix(err, "remove the escape that stands for NUL (\\0 or \\u0000)");
+	error_explain(err,
+		      "the system ends every name and argument at the first NUL, so the rest "
+		      "would silently be lost",
+		      "remove the escape that stands for NUL (\\0 or \\u0000)");
 	return -EINVAL;
 }
 
 static int refuse_empty_key(const struct tree *tree, struct tree_place place, struct sbx_error *err)
 {
 	tree_error(tree, place, err, "an empty key");
-	sbx_error_why(err, "no key has an empty name");
-	sbx_error_fix(err, "write the key before the ':'");
+	error_explain(err, "no key has an empty name", "write the key before the ':'");
 	return -EINVAL;
 }
 
@@ -248,16 +249,16 @@ int tree_build_key(struct tree_builder *builder, struct tree_place place, const 
 static int refuse_depth(const struct tree *tree, struct tree_place place, struct sbx_error *err)
 {
 	tree_error(tree, place, err, "nested more than %d levels deep", TREE_DEPTH_MAX);
-	sbx_error_why(err, "deeper nesting could exhaust the stack of a parser");
-	sbx_error_fix(err, "remove levels of lists and maps around this one");
+	error_explain(err, "deeper nesting could exhaust the stack of a parser",
+		      "remove levels of lists and maps around this one");
 	return -EINVAL;
 }
 
 static int refuse_number(const struct tree *tree, struct tree_place place, struct sbx_error *err)
 {
 	tree_error(tree, place, err, "more than %d values", TREE_NODES_MAX);
-	sbx_error_why(err, "no policy needs so many, and reading more could exhaust the memory");
-	sbx_error_fix(err, "split the file, or check that it is the right one");
+	error_explain(err, "no policy needs so many, and reading more could exhaust the memory",
+		      "split the file, or check that it is the right one");
 	return -EINVAL;
 }
 

@@ -9,10 +9,10 @@
 #include "base/tree-internal.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
 
@@ -60,8 +60,7 @@ static int not_json(const struct tree *tree, const struct json_scanner *scanner,
 	tree_cursor_init(&cursor, scanner->bytes, scanner->n_bytes);
 	place = tree_cursor_to(&cursor, scanner->at);
 	tree_error(tree, place, err, "%s", scanner->problem);
-	sbx_error_why(err, "a text that begins with '{' is read as JSON, and strictly");
-	sbx_error_fix(err, "%s",
+	error_explain(err, "a text that begins with '{' is read as JSON, and strictly",
 		      fix_for(scanner->bytes + scanner->at, scanner->n_bytes - scanner->at));
 	return -EINVAL;
 }
@@ -69,8 +68,8 @@ static int not_json(const struct tree *tree, const struct json_scanner *scanner,
 static int half_surrogate(const struct tree *tree, struct tree_place place, struct sbx_error *err)
 {
 	tree_error(tree, place, err, "half of a surrogate pair in a text");
-	sbx_error_why(err, "an escape from \\ud800 to \\udfff alone stands for no character");
-	sbx_error_fix(err, "write both halves, or the character itself");
+	error_explain(err, "an escape from \\ud800 to \\udfff alone stands for no character",
+		      "write both halves, or the character itself");
 	return -EINVAL;
 }
 

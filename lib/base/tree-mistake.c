@@ -10,7 +10,6 @@
 #include "base/tree-internal.h"
 
 #include <errno.h>
-#include <string.h>
 #include <yaml.h>
 
 #include <sbx/error.h>

@@ -9,7 +9,6 @@
 
 #include "base/tree-internal.h"
 
-#include <string.h>
 #include <strings.h>
 
 #include "base/json.h"

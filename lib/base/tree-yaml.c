@@ -13,11 +13,11 @@
 #include "base/tree-internal.h"
 
 #include <errno.h>
-#include <string.h>
 #include <yaml.h>
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/text.h"
 
 struct refusal {
@@ -78,8 +78,7 @@ static int refuse(const struct tree *tree, struct tree_place place, const struct
 		  struct sbx_error *err)
 {
 	tree_error(tree, place, err, "%s", refusal->what);
-	sbx_error_why(err, "%s", refusal->why);
-	sbx_error_fix(err, "%s", refusal->fix);
+	error_explain(err, refusal->why, refusal->fix);
 	return -EINVAL;
 }
 

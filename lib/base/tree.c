@@ -10,14 +10,13 @@
 #include "base/tree-internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/suggest.h"
 #include "base/text.h"
@@ -82,8 +81,8 @@ static int refuse_byte(const struct tree *tree, struct tree_place place, unsigne
 {
 	if (byte == '\0') {
 		tree_error(tree, place, err, "a NUL byte");
-		sbx_error_why(err, "text has none: the file is binary, damaged, or UTF-16");
-		sbx_error_fix(err, "save it as UTF-8 text; 'file NAME' says what it is now");
+		error_explain(err, "text has none: the file is binary, damaged, or UTF-16",
+			      "save it as UTF-8 text; 'file NAME' says what it is now");
 		return -EINVAL;
 	}
 	tree_error(tree, place, err, "not valid UTF-8");
@@ -108,8 +107,7 @@ static int check_encoding(const struct tree *tree, const char *bytes, size_t n_b
 		if (n_bytes < start || memcmp(bytes, wrong_starts[i].bytes, start) != 0)
 			continue;
 		tree_error(tree, (struct tree_place){ 1, 1 }, err, "%s", wrong_starts[i].what);
-		sbx_error_why(err, "the text must be plain UTF-8");
-		sbx_error_fix(err, "%s", wrong_starts[i].fix);
+		error_explain(err, "the text must be plain UTF-8", wrong_starts[i].fix);
 		return -EINVAL;
 	}
 	for (; at < n_bytes; at += len) {

@@ -21,7 +21,7 @@
 
 #include <sbx/error.h>
 
-#include "base/cleanup.h"
+#include "base/error.h"
 
 /* Did sbx make @carrier, so that mount points in it must be created? NULL is the root. */
 static bool place_is_fresh(const struct shown *carrier)
@@ -435,8 +435,7 @@ static int refuse_unheld(struct planner *planner, const struct place *place, con
 				     "cannot enforce that %s allows no more at '%.300s'",
 				     origin_text(&origin), place->path);
 	}
-	sbx_error_why(planner->err, "%s", why);
-	sbx_error_fix(planner->err, "%s", fix);
+	error_explain(planner->err, why, fix);
 	return -EOPNOTSUPP;
 }
 

@@ -15,6 +15,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -358,11 +359,9 @@ static int read_end(const struct reading *reading)
 /* One JSON object; base/tree would read YAML, too. */
 static int read_object(const void *bytes, size_t n_bytes, struct tree **ret, struct sbx_error *err)
 {
-	if (n_bytes == 0 || n_bytes > HANDOVER_BYTES_MAX || *(const char *)bytes != '{') {
-		(void)sbx_error_what(err, -EBADMSG, "cannot read the packet of the hand-over");
-		sbx_error_why(err, "it is not a JSON object, or too long");
-		return -EBADMSG;
-	}
+	if (n_bytes == 0 || n_bytes > HANDOVER_BYTES_MAX || *(const char *)bytes != '{')
+		return error_fill(err, -EBADMSG, "it is not a JSON object, or too long", NULL,
+				  "cannot read the packet of the hand-over");
 	return tree_read("packet", bytes, n_bytes, ret, err) < 0 ? -EBADMSG : 0;
 }
 
@@ -470,11 +469,7 @@ static int read_error(const struct reading *reading, struct sbx_error *err)
 		r = read_members(reading, root, error_members, parts);
 	if (r < 0)
 		return r;
-	(void)sbx_error_what(err, -ECONNREFUSED, "%s", parts[0]);
-	if (parts[1])
-		sbx_error_why(err, "%s", parts[1]);
-	if (parts[2])
-		sbx_error_fix(err, "%s", parts[2]);
+	(void)error_fill(err, -ECONNREFUSED, parts[1], parts[2], "%s", parts[0]);
 	if (parts[3])
 		sbx_error_context(err, "%s", parts[3]);
 	return -ECONNREFUSED;

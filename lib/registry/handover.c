@@ -11,7 +11,6 @@
 #include "registry/handover.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -122,9 +121,7 @@ int handover_send_summary(int socket, const struct handover_summary *summary)
 
 static int refuse_fd(struct sbx_error *err, const char *what, const char *why)
 {
-	(void)sbx_error_what(err, -EBADMSG, "%s", what);
-	sbx_error_why(err, "%s", why);
-	return -EBADMSG;
+	return error_fill(err, -EBADMSG, why, NULL, "%s", what);
 }
 
 static const char *check_artefact(int fd)
@@ -231,12 +228,12 @@ static ssize_t receive(int socket, char **ret_bytes, int *fds, size_t max_fds, s
 	ssize_t n = bytes ? fd_receive(socket, bytes, HANDOVER_BYTES_MAX, fds, max_fds, ret_n_fds)
 			  : -ENOMEM;
 
-	if (n == -EMSGSIZE) {
-		(void)sbx_error_what(err, -EMSGSIZE, "cannot take the packet");
-		sbx_error_why(err, "it has more bytes or fds than any packet of the hand-over");
-	} else if (n < 0 && n != -EAGAIN) {
+	if (n == -EMSGSIZE)
+		(void)error_fill(err, -EMSGSIZE,
+				 "it has more bytes or fds than any packet of the hand-over", NULL,
+				 "cannot take the packet");
+	else if (n < 0 && n != -EAGAIN)
 		(void)sbx_error_what(err, (int)n, "cannot receive a packet of the hand-over");
-	}
 	if (n > 0)
 		*ret_bytes = take_ptr(bytes);
 	return n;
@@ -293,11 +290,9 @@ int handover_receive_answer(int socket, struct arena *arena, struct handover_sum
 
 	if (n < 0)
 		return (int)n;
-	if (n == 0) {
-		(void)sbx_error_what(err, -ECONNRESET, "the proxy gave no answer");
-		sbx_error_why(err, "it has closed its socket, or has exited");
-		return -ECONNRESET;
-	}
+	if (n == 0)
+		return error_fill(err, -ECONNRESET, "it has closed its socket, or has exited", NULL,
+				  "the proxy gave no answer");
 	r = handover_parse_answer(bytes, (size_t)n, arena, ret, err);
 	if (r == 0 && n_fds != (ret_fd ? 1 : 0))
 		r = refuse_fd(err, "cannot take the answer of the proxy",

@@ -8,16 +8,20 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/environment.h"
+#include "base/error.h"
 #include "kernel/kernel.h"
 #include "plan/plan.h"
-#include "spawn/absent.h"
 #include "spawn/foresee.h"
 #include "spawn/spawn.h"
 
@@ -66,6 +70,22 @@ static const struct {
 	  "raise limits.pids or --pids" },
 	{ EXEC_FAULT_NONE, -EPERM, "the kernel refuses it inside the sandbox",
 	  "'sbx-spawn --print-plan -v' shows the filter and the rules" },
+};
+
+/* The same for DOING_FDS. */
+static const struct {
+	int code;
+	const char *why;
+	const char *fix;
+} descriptors[] = {
+	{ -EISDIR,
+	  "its stdin, stdout or stderr is a directory, through which it could reach files outside the sandbox",
+	  "redirect it to a file, a pipe or /dev/null; use --read or --write for a directory" },
+	{ -ESOCKTNOSUPPORT,
+	  "it would inherit an unconnected or datagram Unix socket, and in the reduced tier could reach any socket of its user through it",
+	  "give it a pipe or a connected stream socket" },
+	{ -EBADF, "one of the descriptors to be inherited is not open",
+	  "open it, as in '--pass-fd 5 5<file', or leave it out" },
 };
 
 static void explain_why(const char *why, const char *interpreter, struct sbx_error *err)
@@ -129,13 +149,103 @@ static bool explain_hidden(const struct plan *plan, const char *interpreter, str
 	return true;
 }
 
+/*
+ * A command that exists outside and not inside
+ *
+ * It is looked up as the caller's shell would, in the command's PATH, and only after execve()
+ * failed, so a start that succeeds does not pay for it.
+ */
+
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+static bool is_joined(char ret[static PATH_MAX], const char *directory, size_t n, const char *name)
+{
+	int len = snprintf(ret, PATH_MAX, "%.*s/%s", (int)n, directory, name);
+
+	return len > 0 && len < PATH_MAX && is_program(ret);
+}
+
+static bool find_outside(const struct plan *plan, const char *name, char ret[static PATH_MAX])
+{
+	const char *at = kernel_search_path(plan->environment);
+
+	if (name[0] == '/')
+		return is_joined(ret, "", 0, name + 1);
+	if (strchr(name, '/')) {
+		at = plan_working_directory(plan);
+		return is_joined(ret, at, strlen(at), name);
+	}
+	for (size_t n; *at; at += n + (at[n] == ':')) {
+		n = strcspn(at, ":");
+		if (at[0] == '/' && is_joined(ret, at, n, name))
+			return true;
+	}
+	return false;
+}
+
+/* Only a bind mount shows programs of the host. */
+static bool is_shown(const struct plan *plan, const char *path)
+{
+	const struct step *carrier = plan_find_carrier(plan, path);
+
+	return carrier && (carrier->kind == STEP_BIND || carrier->kind == STEP_OVERLAY);
+}
+
+/* A program may need files beside it, so the fix names its directory, except for /home and a home
+ * itself. */
+static bool is_wide(const struct plan *plan, const char *path, size_t n)
+{
+	const char *home = environment_find_directory(plan->environment, "HOME");
+	_cleanup_free_ char *real = home ? realpath(home, NULL) : NULL;
+
+	return !memchr(path + 1, '/', n - 1) ||
+	       (real && strlen(real) == n && memcmp(real, path, n) == 0);
+}
+
+/* True with @err if @command, whose execution failed with @code, exists outside at a path that the
+ * plan does not show. */
+static bool explain_absent(const struct plan *plan, const char *command, int code,
+			   struct sbx_error *err)
+{
+	_cleanup_free_ char *real = NULL;
+	char path[PATH_MAX], *slash;
+
+	if ((code != -ENOENT && code != -EACCES) || plan->tier != TIER_FULL ||
+	    !find_outside(plan, command, path))
+		return false;
+	real = realpath(path, NULL);
+	slash = real ? strrchr(real, '/') : NULL;
+	if (!slash || slash == real || is_shown(plan, real))
+		return false;
+	(void)sbx_error_what(err, code, "cannot execute '%s'", command);
+	if (strcmp(path, real) == 0)
+		sbx_error_why(err, "outside it is '%.300s', which the sandbox does not show", path);
+	else
+		sbx_error_why(err,
+			      "outside it is '%.300s', a link to '%.300s', which the sandbox does "
+			      "not show",
+			      path, real);
+	if (is_wide(plan, real, (size_t)(slash - real))) {
+		sbx_error_fix(err, "show the file: --read %.300s", real);
+		return true;
+	}
+	*slash = '\0';
+	sbx_error_fix(err, "show the directory of the program: --read %.300s", real);
+	return true;
+}
+
 static void explain_exec(const struct plan *plan, const char *command,
 			 const struct message *message, struct sbx_error *err)
 {
 	const struct exec_failure *execution = &message->execution;
 
 	if (execution->fault == EXEC_FAULT_NONE &&
-	    absent_explain(plan, command, message->code, err))
+	    explain_absent(plan, command, message->code, err))
 		return;
 	(void)sbx_error_what(err, message->code, "cannot execute '%s'", command);
 	if (execution->fault == EXEC_FAULT_INTERPRETER &&
@@ -170,24 +280,9 @@ int explain_failure(const struct plan *plan, const char *command, const struct m
 		explain_exec(plan, command, message, err);
 	else
 		(void)sbx_error_what(err, message->code, "%s", doings[message->doing]);
-	if (message->doing == DOING_FDS && message->code == -EISDIR) {
-		sbx_error_why(
-			err,
-			"its stdin, stdout or stderr is a directory, through which it could reach files outside the sandbox");
-		sbx_error_fix(
-			err,
-			"redirect it to a file, a pipe or /dev/null; use --read or --write for a directory");
-	}
-	if (message->doing == DOING_FDS && message->code == -ESOCKTNOSUPPORT) {
-		sbx_error_why(
-			err,
-			"it would inherit an unconnected or datagram Unix socket, and in the reduced tier could reach any socket of its user through it");
-		sbx_error_fix(err, "give it a pipe or a connected stream socket");
-	}
-	if (message->doing == DOING_FDS && message->code == -EBADF) {
-		sbx_error_why(err, "one of the descriptors to be inherited is not open");
-		sbx_error_fix(err, "open it, as in '--pass-fd 5 5<file', or leave it out");
-	}
+	for (size_t i = 0; message->doing == DOING_FDS && i < N_ELEMENTS(descriptors); i++)
+		if (message->code == descriptors[i].code)
+			error_explain(err, descriptors[i].why, descriptors[i].fix);
 	return message->code;
 }
 

@@ -50,9 +50,9 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "plan/plan.h"
-#include "spawn/join.h"
 #include "spawn/relay.h"
 #include "spawn/signals.h"
 
@@ -566,13 +566,12 @@ static int listen_outside(uint16_t port)
 static int fail(int code, unsigned port, struct sbx_error *err)
 {
 	(void)sbx_error_what(err, code, "cannot listen on port %u of 127.0.0.1", port);
-	if (code == -EADDRINUSE) {
-		sbx_error_why(err, "another program listens there");
-		sbx_error_fix(err, "stop it, or use another port in net.loopback or --listen");
-	} else if (code == -EACCES) {
-		sbx_error_why(err, "ports below 1024 need privileges");
-		sbx_error_fix(err, "use a port from 1024 on in net.loopback or --listen");
-	}
+	if (code == -EADDRINUSE)
+		error_explain(err, "another program listens there",
+			      "stop it, or use another port in net.loopback or --listen");
+	else if (code == -EACCES)
+		error_explain(err, "ports below 1024 need privileges",
+			      "use a port from 1024 on in net.loopback or --listen");
 	return code;
 }
 

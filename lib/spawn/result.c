@@ -10,7 +10,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -19,6 +18,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "spawn/explain.h"
@@ -167,8 +167,8 @@ static int lost(const struct spawn *spawn, const struct counted *counted)
 {
 	(void)sbx_error_what(spawn->err, -ECHILD, "cannot build the sandbox");
 	if (counted->n_oom_kills > 0) {
-		sbx_error_why(spawn->err, "it exceeded its memory limit while it was built");
-		sbx_error_fix(spawn->err, "raise limits.memory or --memory");
+		error_explain(spawn->err, "it exceeded its memory limit while it was built",
+			      "raise limits.memory or --memory");
 	} else {
 		sbx_error_why(spawn->err, "its PID 1 was killed by signal %d",
 			      WIFSIGNALED(counted->init_status) ? WTERMSIG(counted->init_status)

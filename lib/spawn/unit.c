@@ -9,7 +9,6 @@
  * before the supervisor has read the counters; so a keeper process stays in the scope until then.
  */
 
-#include <stdio.h>
 #include <stdnoreturn.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -18,6 +17,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/module.h"
 #include "base/text.h"
 #include "scope/scope.h"
@@ -48,14 +48,10 @@ static int read_limit(const struct step *step, struct scope_limits *limits)
 
 static int fail(struct spawn *spawn, int code, const char *unit, const char *why)
 {
-	(void)sbx_error_what(spawn->err, code, "cannot create the scope '%s' for the sandbox",
-			     unit);
-	if (why)
-		sbx_error_why(spawn->err, "%s", why);
-	sbx_error_fix(
-		spawn->err,
-		"see 'sbx-spawn --check', or accept limits that are not enforced with --best-effort-limits");
-	return code;
+	return error_fill(
+		spawn->err, code, why,
+		"see 'sbx-spawn --check', or accept limits that are not enforced with --best-effort-limits",
+		"cannot create the scope '%s' for the sandbox", unit);
 }
 
 /* Never closed: libsystemd may still use its own state. */

@@ -24,6 +24,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "plan/plan.h"
 
@@ -143,10 +144,8 @@ static bool is_closed(const struct watch *watch, const struct step *step)
 
 static int refuse(const struct step *step, int code, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, code, "cannot protect '%.300s'", step_target(step));
-	sbx_error_why(err, "a process outside changed it while the sandbox was built");
-	sbx_error_fix(err, "start again");
-	return code;
+	return error_fill(err, code, "a process outside changed it while the sandbox was built",
+			  "start again", "cannot protect '%.300s'", step_target(step));
 }
 
 int watch_begin(struct watch *watch, int root, int mountinfo, struct sbx_error *err)
