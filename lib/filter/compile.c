@@ -22,7 +22,6 @@
 #include "base/cleanup.h"
 #include "filter/filter.h"
 #include "filter/layout.h"
-#include "filter/numbers.h"
 #include "filter/profile.h"
 
 #define NAME_SIZE 64
@@ -31,11 +30,12 @@
 
 struct compiler {
 	uint32_t architecture;
-	struct layout_chain chains[NUMBERS];
-	bool is_closed[NUMBERS]; /* a rule without condition was added: later rules are ignored */
-	const struct layout_chain *distinct[NUMBERS];
+	struct layout_chain chains[FILTER_NUMBERS];
+	bool is_closed[FILTER_NUMBERS]; /* a rule without condition was added: later rules are
+					   ignored */
+	const struct layout_chain *distinct[FILTER_NUMBERS];
 	size_t n_distinct;
-	struct layout_range ranges[NUMBERS + 2];
+	struct layout_range ranges[FILTER_NUMBERS + 2];
 	size_t n_ranges;
 };
 
@@ -53,7 +53,7 @@ static struct compiler *compiler_new(void)
 	if (!c)
 		return NULL;
 	c->architecture = seccomp_arch_native();
-	for (int i = 0; i < NUMBERS; i++)
+	for (int i = 0; i < FILTER_NUMBERS; i++)
 		c->chains[i].otherwise =
 			SECCOMP_RET_ERRNO | (is_call(c->architecture, i) ? EPERM : ENOSYS);
 	return c;
@@ -91,7 +91,7 @@ static int add_calls(struct compiler *c, const struct filter_rule *rule)
 		/* The number is negative if this architecture or this libseccomp does not have the
 		 * call. */
 		number = seccomp_syscall_resolve_name(name);
-		if (number < 0 || number >= NUMBERS)
+		if (number < 0 || number >= FILTER_NUMBERS)
 			continue;
 		r = add_rule(c, number, rule);
 		if (r < 0)
@@ -136,7 +136,7 @@ static void find_ranges(struct compiler *c)
 	static const struct layout_chain kill = { .otherwise = SECCOMP_RET_KILL_PROCESS };
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < NUMBERS; i++) {
+	for (uint32_t i = 0; i < FILTER_NUMBERS; i++) {
 		const struct layout_chain *chain = intern(c, &c->chains[i]);
 
 		if (n == 0 || c->ranges[n - 1].chain != chain)

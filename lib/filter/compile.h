@@ -9,6 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <sbx/error.h>
+
+/* Supported architectures have no system call with this number or a higher one. */
+#define FILTER_NUMBERS 1024
+
 struct sock_filter;
 
 /* The filter of a profile; @ret is from malloc(). -ENOENT: no such profile. */
@@ -25,10 +30,9 @@ struct filter_bad_name {
  * before a filter. A call that exists only on other architectures is skipped. -EINVAL with @ret_bad
  * (which may be NULL): a name is not a system call.
  */
-int filter_compile_denied(const char *const *names, struct sock_filter **ret, size_t *ret_n,
-			  struct filter_bad_name *ret_bad);
-
-/* The symbol that filter.so exports: filter_compile_denied(). */
-#define FILTER_MODULE_SYMBOL "sbx_filter_compile_denied"
 typedef int filter_compile_denied_fn(const char *const *names, struct sock_filter **ret,
 				     size_t *ret_n, struct filter_bad_name *ret_bad);
+SBX_API filter_compile_denied_fn sbx_filter_compile_denied;
+
+/* The symbol that filter.so exports. */
+#define FILTER_MODULE_SYMBOL "sbx_filter_compile_denied"

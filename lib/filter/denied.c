@@ -3,7 +3,8 @@
 /*
  * Compiles a list of names to a filter that refuses these calls and passes all others on
  *
- * A denied clone3 fails with ENOSYS, because libc then falls back to clone.
+ * This is the only function that filter.so exports. A denied clone3 fails with ENOSYS, because libc
+ * then falls back to clone.
  */
 
 #include <errno.h>
@@ -18,10 +19,9 @@
 #include "base/suggest.h"
 #include "filter/compile.h"
 #include "filter/layout.h"
-#include "filter/numbers.h"
 
 struct names {
-	char *at[NUMBERS];
+	char *at[FILTER_NUMBERS];
 	size_t n;
 };
 
@@ -45,7 +45,7 @@ static int bad_name(const char *name, struct filter_bad_name *ret)
 
 	if (!ret)
 		return -EINVAL;
-	for (int number = 0; number < NUMBERS; number++) {
+	for (int number = 0; number < FILTER_NUMBERS; number++) {
 		names.at[names.n] = seccomp_syscall_resolve_num_arch(seccomp_arch_native(), number);
 		names.n += names.at[names.n] != NULL;
 	}
@@ -61,17 +61,17 @@ static const struct layout_chain *chain_of(const bool *is_denied, int clone3, ui
 	static const struct layout_chain absent = { .otherwise = SECCOMP_RET_ERRNO | ENOSYS };
 	static const struct layout_chain pass = { .otherwise = SECCOMP_RET_ALLOW };
 
-	if (number >= NUMBERS || !is_denied[number])
+	if (number >= FILTER_NUMBERS || !is_denied[number])
 		return &pass;
 	return (int)number == clone3 ? &absent : &refuse;
 }
 
-int filter_compile_denied(const char *const *names, struct sock_filter **ret, size_t *ret_n,
-			  struct filter_bad_name *ret_bad)
+int sbx_filter_compile_denied(const char *const *names, struct sock_filter **ret, size_t *ret_n,
+			      struct filter_bad_name *ret_bad)
 {
 	int clone3 = seccomp_syscall_resolve_name("clone3");
-	bool is_denied[NUMBERS] = { false };
-	struct layout_range ranges[NUMBERS + 2] = { { 0, NULL } };
+	bool is_denied[FILTER_NUMBERS] = { false };
+	struct layout_range ranges[FILTER_NUMBERS + 2] = { { 0, NULL } };
 	size_t n = 0;
 
 	for (; *names; names++) {
@@ -79,10 +79,10 @@ int filter_compile_denied(const char *const *names, struct sock_filter **ret, si
 
 		if (number == __NR_SCMP_ERROR)
 			return bad_name(*names, ret_bad);
-		if (number >= 0 && number < NUMBERS)
+		if (number >= 0 && number < FILTER_NUMBERS)
 			is_denied[number] = true;
 	}
-	for (uint32_t i = 0; i <= NUMBERS; i++) {
+	for (uint32_t i = 0; i <= FILTER_NUMBERS; i++) {
 		const struct layout_chain *chain = chain_of(is_denied, clone3, i);
 
 		if (n == 0 || ranges[n - 1].chain != chain)

@@ -19,7 +19,6 @@
 #include <linux/seccomp.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "filter/profile.h"

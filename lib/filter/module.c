@@ -26,7 +26,7 @@ static void close_module(void **module)
 
 static int refuse_module(const char *path, const char *why, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -ELIBACC, "cannot compile a filter for the denied system calls");
+	(void)sbx_error_what(err, -ELIBACC, CANNOT_COMPILE);
 	sbx_error_why(err, "'%s' cannot be used: %s", path, why);
 	sbx_error_fix(err, "install sbx whole, with libseccomp, or leave out 'denySyscalls'");
 	return -ELIBACC;
@@ -49,12 +49,7 @@ int module_compile_denied(const char *directory, const char *const *names, struc
 	_cleanup_text_ struct text path = TEXT_INIT;
 	_cleanup_(close_module) void *module = NULL;
 	struct filter_bad_name bad = { .name = NULL };
-	/* ISO C does not allow a cast from void * to a function pointer; POSIX requires that both
-	 * have the same representation. */
-	union {
-		void *symbol;
-		filter_compile_denied_fn *compile;
-	} found = { .symbol = NULL };
+	filter_compile_denied_fn *compile = NULL;
 	const char *why = "it is not a module of sbx";
 	int r;
 
@@ -63,10 +58,10 @@ int module_compile_denied(const char *directory, const char *const *names, struc
 		return sbx_error_what(err, -ENOMEM, CANNOT_COMPILE);
 	module = module_open(text_string(&path), &why);
 	if (module)
-		found.symbol = module_symbol(module, FILTER_MODULE_SYMBOL);
-	if (!found.symbol)
+		compile = (filter_compile_denied_fn *)module_symbol(module, FILTER_MODULE_SYMBOL);
+	if (!compile)
 		return refuse_module(text_string(&path), why, err);
-	r = found.compile(names, ret, ret_n, &bad);
+	r = compile(names, ret, ret_n, &bad);
 	if (r == -EINVAL && bad.name)
 		return refuse_name(&bad, err);
 	return r < 0 ? sbx_error_what(err, r, CANNOT_COMPILE) : 0;

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Calls filter_compile_denied() of the private module filter.so, which is loaded only during the
- * call
+ * Calls sbx_filter_compile_denied() of the private module filter.so, which is loaded only during
+ * the call
  */
 
 #include <stddef.h>

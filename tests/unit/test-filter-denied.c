@@ -31,7 +31,7 @@ static void expect_only_refused(const char *const *names)
 {
 	_cleanup_denied_ struct denied denied = { .code = NULL };
 
-	expect_eq(filter_compile_denied(names, &denied.code, &denied.n, NULL), 0);
+	expect_eq(sbx_filter_compile_denied(names, &denied.code, &denied.n, NULL), 0);
 	for (int number = 0; number < NUMBERS; number++) {
 		_cleanup_free_ char *name =
 			seccomp_syscall_resolve_num_arch(seccomp_arch_native(), number);
@@ -67,7 +67,8 @@ static void refuses_every_call_where_every_one_is_named(void)
 	}
 	names[n] = NULL;
 	expect(n > 300);
-	expect_eq(filter_compile_denied((const char *const *)names, &denied.code, &denied.n, NULL),
+	expect_eq(sbx_filter_compile_denied((const char *const *)names, &denied.code, &denied.n,
+					    NULL),
 		  0);
 	for (size_t i = 0; i < n; i++)
 		expect(ask(&denied, seccomp_syscall_resolve_name(names[i])) != ALLOW);
@@ -80,7 +81,7 @@ static void a_denied_clone3_does_not_exist(void)
 	static const char *const names[] = { "clone3", "clone", NULL };
 	_cleanup_denied_ struct denied denied = { .code = NULL };
 
-	expect_eq(filter_compile_denied(names, &denied.code, &denied.n, NULL), 0);
+	expect_eq(sbx_filter_compile_denied(names, &denied.code, &denied.n, NULL), 0);
 	expect_eq(ask(&denied, seccomp_syscall_resolve_name("clone3")), NO(ENOSYS));
 	expect_eq(ask(&denied, seccomp_syscall_resolve_name("clone")), NO(EPERM));
 }
@@ -115,7 +116,7 @@ static void refuses_a_name_that_is_no_system_call(void)
 		struct sock_filter *code = NULL;
 		size_t n = 77;
 
-		expect_eq(filter_compile_denied(names, &code, &n, &bad), -EINVAL);
+		expect_eq(sbx_filter_compile_denied(names, &code, &n, &bad), -EINVAL);
 		expect(bad.name == rows[i].name);
 		expect_str(bad.suggestion, rows[i].suggestion);
 		expect(!code && n == 77);
