@@ -183,29 +183,20 @@ static int on_started(void *userdata, pid_t init, const char *cgroup, struct sbx
 				       err);
 }
 
-static void say_unmapped(const struct spawn_run *run, const char *path, const char *what)
+static void on_unmapped(void *userdata, const char *path, bool is_of_system)
 {
+	const struct spawn_run *run = userdata;
 	_cleanup_text_ struct text line = TEXT_INIT;
 
 	if (run->tool->verbosity < 0)
 		return;
-	text_addf(&line, SPAWN_TOOL ": note: in '%s' the command can %s\n", path, what);
+	text_addf(
+		&line, SPAWN_TOOL ": note: in '%s' the command can %s\n", path,
+		is_of_system
+			? "change only what other users may change: it is a bind mount of a file system with files such as /etc/shadow, which the owner root could read; --uid chooses another user"
+			: "read only what other users may: its file system does not support id-mapped mounts; --uid chooses a user that may read more");
 	if (text_status(&line) == 0)
 		(void)fd_write_all(STDERR_FILENO, text_string(&line), line.len);
-}
-
-static void on_unmapped(void *userdata, const char *path)
-{
-	say_unmapped(
-		userdata, path,
-		"read only what other users may: its file system does not support id-mapped mounts; --uid chooses a user that may read more");
-}
-
-static void on_of_system(void *userdata, const char *path)
-{
-	say_unmapped(
-		userdata, path,
-		"change only what other users may change: it is a bind mount of a file system with files such as /etc/shadow, which the owner root could read; --uid chooses another user");
 }
 
 static void on_stopping(void *userdata)
@@ -221,7 +212,6 @@ static int run_plan(struct spawn_run *run, struct sbx_error *err)
 						   run->is_adopted ? spawn_note_execution : NULL,
 					   .stopping = on_stopping,
 					   .unmapped = on_unmapped,
-					   .of_system = on_of_system,
 					   .listening = spawn_hand_listeners,
 					   .going = spawn_await_proxy,
 					   .is_paused = spawn_is_paused,

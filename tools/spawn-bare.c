@@ -17,7 +17,6 @@
 #include <spawn.h> /* NOLINT(readability-duplicate-include): that of libc, before our own */
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -36,13 +35,8 @@ bool spawn_needs_modules(const struct spawn_run *run, int prepared)
 {
 	if (module_is_possible())
 		return false;
-	/* The answer if a filter is not in the cache. */
-	if (prepared == -ELIBACC)
-		return true;
-	for (size_t i = 0; prepared == 0 && i < run->plan->n_steps; i++)
-		if (run->plan->steps[i].kind == STEP_SCOPE)
-			return true;
-	return false;
+	/* ELIBACC: a filter is not in the cache. */
+	return prepared == -ELIBACC || (prepared == 0 && plan_find_step(run->plan, STEP_SCOPE));
 }
 
 /* The original arguments, from /proc/self/cmdline: option parsing has reordered argv. */

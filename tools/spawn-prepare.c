@@ -12,9 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <linux/filter.h>
 
 #include "base/file.h"
 #include "base/path.h"
@@ -134,11 +131,8 @@ static int make_filter(struct spawn_run *run, const struct step *step, struct sb
 
 static int choose_filter(struct spawn_run *run, struct sbx_error *err)
 {
-	const struct step *step = NULL;
+	const struct step *step = plan_find_step(run->plan, STEP_SECCOMP);
 
-	for (size_t i = 0; i < run->plan->n_steps; i++)
-		if (run->plan->steps[i].kind == STEP_SECCOMP)
-			step = &run->plan->steps[i];
 	if (!step)
 		return 0;
 	run->filter_notifies = filter_needs_notify(step->seccomp.profile) != 0;

@@ -26,7 +26,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/environment.h"
@@ -61,7 +60,6 @@ static bool uses_proxy(const struct spawn_run *run)
 
 static int make_artefact(struct spawn_run *run, struct sbx_error *err)
 {
-	_cleanup_text_ struct text hex = TEXT_INIT;
 	_cleanup_free_ void *block = NULL;
 	const struct artefact_header *header;
 	size_t n_bytes;
@@ -70,8 +68,7 @@ static int make_artefact(struct spawn_run *run, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	header = block;
-	digest_add_hex(&hex, header->policy_digest);
-	run->proxy.digest = arena_copy(&run->arena, text_string(&hex), hex.len);
+	run->proxy.digest = spawn_hex(run, header->policy_digest);
 	if (!run->proxy.digest)
 		return spawn_no_memory(err);
 	r = handover_seal(block, n_bytes, &run->proxy.artefact);
@@ -143,10 +140,10 @@ static int find_program(char *ret, size_t size)
 
 static int refuse_start(int code, const char *path, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, code, "cannot start '%.300s'", path);
-	sbx_error_why(err, "the network mode is proxy, and no service of sbx-proxy is running");
-	sbx_error_fix(err, "install all of sbx, or type --net none to run without a network");
-	return code;
+	return error_fill(err, code,
+			  "the network mode is proxy, and no service of sbx-proxy is running",
+			  "install all of sbx, or type --net none to run without a network",
+			  "cannot start '%.300s'", path);
 }
 
 static int start_own(struct spawn_run *run, int theirs, struct sbx_error *err)

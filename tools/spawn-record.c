@@ -16,7 +16,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/json.h"
@@ -230,27 +229,18 @@ static int adopt_or_create(struct spawn_run *run, struct sbx_error *err)
 	return registration_create(run->registry, run->request.id, &run->registration, err);
 }
 
-static const char *name_of_unit(const struct plan *plan)
-{
-	for (size_t i = 0; i < plan->n_steps; i++)
-		if (plan->steps[i].kind == STEP_SCOPE)
-			return plan->steps[i].scope.unit;
-	return NULL;
-}
-
-/* Hexadecimal, in the run's arena; NULL without a policy. */
-static const char *digest_of_policy(struct spawn_run *run)
+const char *spawn_hex(struct spawn_run *run, const uint8_t digest[DIGEST_SIZE])
 {
 	_cleanup_text_ struct text hex = TEXT_INIT;
 
-	if (!run->plan->has_digest)
-		return NULL;
-	digest_add_hex(&hex, run->plan->digest);
+	digest_add_hex(&hex, digest);
 	return arena_copy(&run->arena, text_string(&hex), hex.len);
 }
 
 static void describe(struct spawn_run *run)
 {
+	const struct step *scope = plan_find_step(run->plan, STEP_SCOPE);
+
 	run->entry = (struct sandbox_entry){
 		.id = run->request.id,
 		.state = SANDBOX_CREATING,
@@ -259,7 +249,7 @@ static void describe(struct spawn_run *run)
 		.argv = (const char *const *)run->request.argv,
 		.cwd = run->host.cwd,
 		.policy = run->values->policy,
-		.policy_digest = digest_of_policy(run),
+		.policy_digest = run->plan->has_digest ? spawn_hex(run, run->plan->digest) : NULL,
 		.policy_rules = run->policy ? run->policy->n_rules : 0,
 		/* The current destination: if the service ends, records go to the spool. */
 		.audit = run->recorder.is_with_service	 ? "service"
@@ -270,7 +260,7 @@ static void describe(struct spawn_run *run)
 		.network = { .mode = run->plan->net_mode,
 			     .proxy = spawn_proxy_place(run),
 			     .port = spawn_proxy_port(run) },
-		.unit = name_of_unit(run->plan),
+		.unit = scope ? scope->scope.unit : NULL,
 		.out_directory = run->values->out,
 		.out_work = run->changes.work,
 		.out_layer = run->changes.kind == CHANGES_TAR ? run->changes.directory : NULL,

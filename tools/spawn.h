@@ -208,6 +208,8 @@ int spawn_register(struct spawn_run *run, struct sbx_error *err);
  * remove. */
 int spawn_open_spool(struct spawn_run *run, struct sbx_error *err);
 int spawn_open_records(struct spawn_run *run, struct sbx_error *err);
+/* The digest in hexadecimal, in the run's arena; NULL: no memory. */
+const char *spawn_hex(struct spawn_run *run, const uint8_t digest[32]);
 int spawn_record_created(struct spawn_run *run, struct sbx_error *err);
 /* @failure: why nothing was run, or NULL. */
 int spawn_record_end(struct spawn_run *run, const struct sbx_error *failure, struct sbx_error *err);

@@ -84,10 +84,9 @@ static int run_stage(struct kernel *kernel, enum step_stage stage, struct kernel
 
 uint32_t kernel_find_step(const struct plan *plan, enum step_kind kind)
 {
-	for (size_t i = 0; i < plan->n_steps; i++)
-		if (plan->steps[i].kind == kind)
-			return (uint32_t)i;
-	return KERNEL_NO_STEP;
+	const struct step *step = plan_find_step(plan, kind);
+
+	return step ? (uint32_t)(step - plan->steps) : KERNEL_NO_STEP;
 }
 
 static bool is_of_tree(enum step_kind kind)
@@ -202,17 +201,15 @@ int kernel_become(struct kernel *kernel, struct kernel_failure *ret)
 
 int kernel_finish(struct kernel *kernel)
 {
-	uint32_t number =
-		kernel->plan ? kernel_find_step(kernel->plan, STEP_CGROUP) : KERNEL_NO_STEP;
+	const struct step *step = kernel->plan ? plan_find_step(kernel->plan, STEP_CGROUP) : NULL;
 
-	if (number == KERNEL_NO_STEP || kernel->cgroup_fd < 0)
+	if (!step || kernel->cgroup_fd < 0)
 		return 0;
 
 	int r = cgroup_kill(kernel->cgroup_fd);
 
 	return r < 0 ? r
-		     : cgroup_remove(kernel->cgroup_parent_fd,
-				     path_last(kernel->plan->steps[number].cgroup.path),
+		     : cgroup_remove(kernel->cgroup_parent_fd, path_last(step->cgroup.path),
 				     kernel->cgroup_fd);
 }
 

@@ -24,12 +24,8 @@
 
 static uint64_t namespaces(const struct kernel *kernel)
 {
-	uint32_t number = kernel_find_step(kernel->plan, STEP_NAMESPACES);
-
-	if (number == KERNEL_NO_STEP)
-		return 0;
-
-	uint64_t flags = kernel->plan->steps[number].namespaces.clone_flags;
+	const struct step *step = plan_find_step(kernel->plan, STEP_NAMESPACES);
+	uint64_t flags = step ? step->namespaces.clone_flags : 0;
 
 	/* The root of a cgroup namespace is the cgroup of the process that creates it, so PID 1
 	 * creates it in its own cgroup (kernel_build()). */

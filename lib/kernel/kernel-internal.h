@@ -23,8 +23,7 @@ static inline bool kernel_borrows(const struct kernel *kernel)
 /* PID 1 is in its own cgroup, by clone3() or moved there by the service manager. */
 static inline bool kernel_joins_cgroup(const struct kernel *kernel)
 {
-	return kernel->cgroup_fd >= 0 ||
-	       kernel_find_step(kernel->plan, STEP_SCOPE) != KERNEL_NO_STEP;
+	return kernel->cgroup_fd >= 0 || plan_find_step(kernel->plan, STEP_SCOPE);
 }
 
 /* The KERNEL_STEP_FDS fds of a step. */

@@ -12,11 +12,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
@@ -165,8 +163,7 @@ int instance_tmpfs(struct kernel *kernel, const struct step *step, size_t number
 		mount_attributes(&step->tmpfs.attributes) & ~(unsigned)MOUNT_ATTR_RDONLY;
 	_cleanup_close_ int fd = -EBADF;
 
-	if (step->tmpfs.attributes.is_read_only &&
-	    kernel_find_step(kernel->plan, STEP_SEAL) == KERNEL_NO_STEP)
+	if (step->tmpfs.attributes.is_read_only && !plan_find_step(kernel->plan, STEP_SEAL))
 		return -EINVAL;
 	if (step->tmpfs.shared)
 		return attach_shared(kernel, step, number);

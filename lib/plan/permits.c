@@ -142,12 +142,19 @@ bool plan_permits_exec(const struct plan *plan, const char *path)
 	return plan_permits(plan, path, HOST_FILE) & RIGHT_EXEC;
 }
 
-const char *plan_working_directory(const struct plan *plan)
+const struct step *plan_find_step(const struct plan *plan, enum step_kind kind)
 {
 	for (size_t i = 0; i < plan->n_steps; i++)
-		if (plan->steps[i].kind == STEP_WORKING_DIRECTORY)
-			return plan->steps[i].working_directory.target;
-	return "/";
+		if (plan->steps[i].kind == kind)
+			return &plan->steps[i];
+	return NULL;
+}
+
+const char *plan_working_directory(const struct plan *plan)
+{
+	const struct step *step = plan_find_step(plan, STEP_WORKING_DIRECTORY);
+
+	return step ? step->working_directory.target : "/";
 }
 
 /* ---- the comparison ---- */

@@ -160,6 +160,8 @@ void plan_add_reached(struct text *out, const struct plan *plan, enum limit limi
 unsigned plan_permits(const struct plan *plan, const char *path, enum host_path_kind kind);
 /* For a regular file. */
 bool plan_permits_exec(const struct plan *plan, const char *path);
+/* The first step of @kind, or NULL. */
+const struct step *plan_find_step(const struct plan *plan, enum step_kind kind);
 /* The directory in which the command starts. */
 const char *plan_working_directory(const struct plan *plan);
 /* The step whose mount is visible at the path; NULL: the sandbox's own root. */

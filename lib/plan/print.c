@@ -692,20 +692,13 @@ static void add_unenforced(struct text *out, const struct plan *plan)
 	out->failed |= line.failed;
 }
 
-static bool may_trace(const struct plan *plan)
-{
-	for (size_t i = 0; i < plan->n_steps; i++)
-		if (plan->steps[i].kind == STEP_SECCOMP &&
-		    (plan->steps[i].seccomp.variants & VARIANT_PTRACE))
-			return true;
-	return false;
-}
-
 static void add_isolation(struct text *out, const struct plan *plan)
 {
+	const struct step *filter = plan_find_step(plan, STEP_SECCOMP);
+
 	text_addf(out, LABEL, "isolation");
 	plan_add_layers(out, plan);
-	if (may_trace(plan))
+	if (filter && (filter->seccomp.variants & VARIANT_PTRACE))
 		text_add(out, "; ptrace of its own children: allowed");
 	text_add_char(out, '\n');
 }

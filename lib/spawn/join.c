@@ -9,7 +9,6 @@
 
 #include "spawn/join.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -105,10 +104,9 @@ static const struct {
 
 unsigned long namespace_set_of_plan(const struct plan *plan)
 {
-	for (size_t i = 0; i < plan->n_steps; i++)
-		if (plan->steps[i].kind == STEP_NAMESPACES)
-			return plan->steps[i].namespaces.clone_flags;
-	return 0;
+	const struct step *step = plan_find_step(plan, STEP_NAMESPACES);
+
+	return step ? step->namespaces.clone_flags : 0;
 }
 
 void namespace_set_list(struct namespace_set *set, unsigned long wanted)

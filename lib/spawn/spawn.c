@@ -310,7 +310,7 @@ static int fail_step(struct spawn *spawn, const struct kernel_failure *failure)
 
 static bool has_step(const struct spawn *spawn, enum step_kind kind)
 {
-	return kernel_find_step(spawn->plan, kind) != KERNEL_NO_STEP;
+	return plan_find_step(spawn->plan, kind);
 }
 
 /* True if a process joins the namespaces later: the agent of --listen, or 'sbx-ctl exec'. */
@@ -374,6 +374,14 @@ static int prepare_terminal(struct spawn *spawn)
 	return r;
 }
 
+static void tell_unmapped(const struct spawn *spawn, const char *path, bool is_of_system)
+{
+	const struct spawn_hooks *hooks = spawn->options->hooks;
+
+	if (path && hooks && hooks->unmapped)
+		hooks->unmapped(hooks->userdata, path, is_of_system);
+}
+
 static int prepare(struct spawn *spawn)
 {
 	const struct spawn_options *options = spawn->options;
@@ -393,10 +401,8 @@ static int prepare(struct spawn *spawn)
 	if (kernel_prepare(&spawn->kernel, spawn->plan, options->filter, options->filter_notifies,
 			   &failure) < 0)
 		return fail_step(spawn, &failure);
-	if (spawn->kernel.unmapped && options->hooks && options->hooks->unmapped)
-		options->hooks->unmapped(options->hooks->userdata, spawn->kernel.unmapped);
-	if (spawn->kernel.of_system && options->hooks && options->hooks->of_system)
-		options->hooks->of_system(options->hooks->userdata, spawn->kernel.of_system);
+	tell_unmapped(spawn, spawn->kernel.unmapped, false);
+	tell_unmapped(spawn, spawn->kernel.of_system, true);
 	return 0;
 }
 
@@ -469,9 +475,8 @@ static int add_sources(struct spawn *spawn)
 static int tell_started(struct spawn *spawn)
 {
 	const struct spawn_hooks *hooks = spawn->options->hooks;
-	uint32_t step = kernel_find_step(spawn->plan, STEP_CGROUP);
-	const char *cgroup = step == KERNEL_NO_STEP ? spawn->unit.scope.directory
-						    : spawn->plan->steps[step].cgroup.path;
+	const struct step *step = plan_find_step(spawn->plan, STEP_CGROUP);
+	const char *cgroup = step ? step->cgroup.path : spawn->unit.scope.directory;
 	int r = 0;
 
 	if (hooks && hooks->started)

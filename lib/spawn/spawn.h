@@ -67,11 +67,10 @@ struct spawn_hooks {
 	/* PID 1 exists (@init, and the path of its cgroup or NULL), and no untrusted code has
 	 * run. */
 	int (*started)(void *userdata, pid_t init, const char *cgroup, struct sbx_error *err);
-	/* @path is not id-mapped: the command cannot read files there that only root may read. */
-	void (*unmapped)(void *userdata, const char *path);
-	/* The command may change only what other users may change in @path, which root has granted
-	 * for writing: the directory may contain files of the system. */
-	void (*of_system)(void *userdata, const char *path);
+	/* @path is not id-mapped: the command cannot read files there that only root may read; or
+	 * with @is_of_system, which root has granted for writing and which may contain files of the
+	 * system, change only what other users may change. */
+	void (*unmapped)(void *userdata, const char *path, bool is_of_system);
 	/* execve() of the command has succeeded. NULL saves one message at each start. */
 	void (*executed)(void *userdata);
 	/* The sandbox is ending: it was asked to stop, or its output is not read yet. Nothing is
