@@ -31,10 +31,8 @@ char *probe_join(struct arena *arena, const char *directory, const char *name);
 struct place_search {
 	struct arena *arena;
 	struct parents *parents; /* directories in which several paths are; or NULL */
-	struct host_link *links; /* sorted by path */
-	size_t n_links;
-	size_t n_room;
-	bool follows_all; /* also links of other users, only to report their targets */
+	struct arena_rows links; /* struct host_link, sorted by path */
+	bool follows_all;	 /* also links of other users, only to report their targets */
 	int has_root; /* is uid 0 mapped in the current user namespace? -1: not determined yet */
 };
 /* Examines @path, which is normal. 0 or negative errno with @err. */

@@ -21,9 +21,9 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "kernel/mount.h"
 #include "kernel/probe-internal.h"
 #include "kernel/probe.h"
 
@@ -121,13 +121,11 @@ static bool is_trusted(struct place_search *search, const char *path, uid_t owne
 /* The cached link that is @path or a part of it; or NULL. */
 static const struct host_link *find_known(const struct place_search *search, const char *path)
 {
-	for (size_t i = 0; i < search->n_links; i++) {
-		size_t n = strlen(search->links[i].path);
+	const struct host_link *links = search->links.rows;
 
-		if (strncmp(path, search->links[i].path, n) == 0 &&
-		    (path[n] == '\0' || path[n] == '/'))
-			return &search->links[i];
-	}
+	for (size_t i = 0; i < search->links.n_rows; i++)
+		if (path_is_at_or_below(path, links[i].path))
+			return &links[i];
 	return NULL;
 }
 
@@ -137,25 +135,13 @@ static int remember(struct place_search *search, const char *path, const char *t
 		.path = arena_copy(search->arena, path, strlen(path)),
 		.target = arena_copy(search->arena, target, strlen(target)),
 	};
-	size_t at = search->n_links;
+	struct host_link *at = arena_add_row(search->arena, &search->links, sizeof(*at));
 
-	if (!link.path || !link.target)
+	if (!link.path || !link.target || !at)
 		return -ENOMEM;
-	if (search->n_links == search->n_room) {
-		size_t n_room = search->n_room ? search->n_room * 2 : 16;
-		struct host_link *links = arena_alloc(search->arena, n_room * sizeof(*links));
-
-		if (!links)
-			return -ENOMEM;
-		if (search->n_links > 0)
-			memcpy(links, search->links, search->n_links * sizeof(*links));
-		search->links = links;
-		search->n_room = n_room;
-	}
-	for (; at > 0 && strcmp(search->links[at - 1].path, path) > 0; at--)
-		search->links[at] = search->links[at - 1];
-	search->links[at] = link;
-	search->n_links++;
+	for (; (void *)at != search->links.rows && strcmp(at[-1].path, path) > 0; at--)
+		at[0] = at[-1];
+	*at = link;
 	return 0;
 }
 
@@ -434,10 +420,9 @@ int probe_place(struct place_search *search, const char *path, struct host_path 
 	}
 	if (r < 0) {
 		(void)sbx_error_what(err, r, "cannot look at '%s'", path);
-		if (r == -EPERM) {
-			sbx_error_why(err, "the system call openat2() is refused");
-			sbx_error_fix(err, "in a container, let its filter allow openat2");
-		}
+		if (r == -EPERM)
+			error_explain(err, "the system call openat2() is refused",
+				      "in a container, let its filter allow openat2");
 		return r;
 	}
 	*ret = found;
@@ -520,8 +505,8 @@ static int probe_all(struct place_search *search, const char *const *paths, stru
 		qsort(places, n_places, sizeof(*places), compare_place);
 	ret->paths = places;
 	ret->n_paths = n_places;
-	ret->links = search->links;
-	ret->n_links = search->n_links;
+	ret->links = search->links.rows;
+	ret->n_links = search->links.n_rows;
 	return 0;
 }
 

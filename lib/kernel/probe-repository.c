@@ -30,6 +30,7 @@
 
 /* Limit of subdirectories of one writable directory, and of all repositories. */
 #define ENTRIES_MAX 4096
+
 int scan_give_up(struct scan *scan, const char *path, const char *why, const char *fix)
 {
 	if (!scan->host->git_unclear) {
@@ -42,19 +43,12 @@ int scan_give_up(struct scan *scan, const char *path, const char *why, const cha
 
 int scan_add_name(struct scan *scan, const struct host_path *name)
 {
-	if (scan->n == scan->n_room) {
-		size_t n_room = scan->n_room ? scan->n_room * 2 : 8;
-		struct host_path *names = arena_alloc(scan->search->arena, n_room * sizeof(*names));
+	struct host_path *row = arena_add_row(scan->search->arena, &scan->names, sizeof(*row));
 
-		if (!names)
-			return -ENOMEM;
-		if (scan->n > 0)
-			memcpy(names, scan->names, scan->n * sizeof(*names));
-		scan->names = names;
-		scan->n_room = n_room;
-	}
-	scan->names[scan->n] = *name;
-	scan->names[scan->n++].path = name->real;
+	if (!row)
+		return -ENOMEM;
+	*row = *name;
+	row->path = name->real;
 	return 0;
 }
 
@@ -98,6 +92,7 @@ int scan_look(struct scan *scan, const char *directory, const char *text, struct
 		.has_root = 1,
 		.follows_all = true,
 	};
+	const struct host_link *links;
 	int r = probe_place_from(&way, directory, text, ret);
 
 	if (r == -ENOMEM)
@@ -109,11 +104,9 @@ int scan_look(struct scan *scan, const char *directory, const char *text, struct
 		return scan_give_up(scan, directory, "it names a path that does not exist",
 				    SCAN_FIX_CONFIG);
 	}
-	for (size_t i = 0; i < way.n_links && r == 0; i++) {
-		const struct host_path link = {
-			.real = way.links[i].path,
-			.kind = HOST_LINK_REFUSED,
-		};
+	links = way.links.rows;
+	for (size_t i = 0; i < way.links.n_rows && r == 0; i++) {
+		const struct host_path link = { .real = links[i].path, .kind = HOST_LINK_REFUSED };
 
 		r = scan_add_name(scan, &link);
 	}
@@ -477,8 +470,8 @@ int probe_repositories(struct place_search *search, struct host *ret)
 	}
 	for (const struct entry *entry = scan.first; entry && r == 0; entry = entry->next)
 		r = scan_entry(&scan, entry->path);
-	ret->repository = scan.names;
-	ret->n_repository = scan.n;
+	ret->repository = scan.names.rows;
+	ret->n_repository = scan.names.n_rows;
 	return r;
 }
 

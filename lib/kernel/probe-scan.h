@@ -18,10 +18,8 @@ struct entry {
 
 struct scan {
 	struct place_search *search;
-	struct host *host; /* receives the reason of scan_give_up() */
-	struct host_path *names;
-	size_t n;
-	size_t n_room;
+	struct host *host;	 /* receives the reason of scan_give_up() */
+	struct arena_rows names; /* struct host_path */
 	struct entry *first;
 	struct entry **last;
 	unsigned n_entries;

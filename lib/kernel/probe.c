@@ -33,6 +33,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "kernel/probe-internal.h"
 
@@ -222,7 +223,7 @@ int host_probe(const char *const *paths, const char *project, struct arena *aren
 	/*
 	 * Links that are found from here on are not part of @paths: they are stored in a new list.
 	 */
-	search.n_room = search.n_links;
+	search.links.n_room = search.links.n_rows;
 	if (r == 0)
 		r = probe_texts(&search, project, &host, err);
 	if (r == 0 && is_proc_covered())
@@ -338,32 +339,29 @@ void probe_explain_userns(int sysctl_fd, bool is_filtered, int code, struct sbx_
 {
 	for (size_t i = 0; i < N_ELEMENTS(reasons); i++) {
 		if (holds(sysctl_fd, &reasons[i])) {
-			sbx_error_why(err, "%s", reasons[i].why);
-			sbx_error_fix(err, "%s", reasons[i].fix);
+			error_explain(err, reasons[i].why, reasons[i].fix);
 			return;
 		}
 	}
-	if (code == -ENOSPC || code == -EUSERS) {
-		sbx_error_why(
+	if (code == -ENOSPC || code == -EUSERS)
+		error_explain(
 			err,
-			"the limit of user namespaces is reached, or they are nested too deep (at most 32)");
-		sbx_error_fix(err, "sudo sysctl -w user.max_user_namespaces=100000");
-	} else if (code == -EINVAL || code == -ENOSYS) {
-		sbx_error_why(
+			"the limit of user namespaces is reached, or they are nested too deep (at most 32)",
+			"sudo sysctl -w user.max_user_namespaces=100000");
+	else if (code == -EINVAL || code == -ENOSYS)
+		error_explain(
 			err,
-			"this kernel has no user namespaces, or lacks another kind of namespace");
-		sbx_error_fix(err, "use a kernel with CONFIG_USER_NS, as distributions have");
-	} else if (is_filtered) {
-		sbx_error_why(
+			"this kernel has no user namespaces, or lacks another kind of namespace",
+			"use a kernel with CONFIG_USER_NS, as distributions have");
+	else if (is_filtered)
+		error_explain(
 			err,
-			"a seccomp filter of the caller refuses it, such as Docker's or a sandbox without 'nested'");
-		sbx_error_fix(err, "docker run --security-opt seccomp=unconfined; in sbx, write "
-				   "'isolation: {nested: true}' in the outer policy");
-	} else {
-		sbx_error_why(
+			"a seccomp filter of the caller refuses it, such as Docker's or a sandbox without 'nested'",
+			"docker run --security-opt seccomp=unconfined; in sbx, write "
+			"'isolation: {nested: true}' in the outer policy");
+	else
+		error_explain(
 			err,
-			"the kernel refuses user namespaces: in a chroot, or by a security module");
-		sbx_error_fix(err, "start it outside of the chroot; 'sudo dmesg' names a module "
-				   "that refused");
-	}
+			"the kernel refuses user namespaces: in a chroot, or by a security module",
+			"start it outside of the chroot; 'sudo dmesg' names a module that refused");
 }

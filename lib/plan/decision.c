@@ -167,9 +167,9 @@ static const char *find_fresh(struct planner *planner, const struct policy *poli
 
 /* Collects the exceptions of the view's one rule about the project, which may have made several
  * marks. */
-static struct list project_excepts(struct planner *planner)
+static struct arena_rows project_excepts(struct planner *planner)
 {
-	struct list all = { .rows = NULL };
+	struct arena_rows all = { .rows = NULL };
 
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
 		const struct mark *mark = mark_at(planner, i);
@@ -183,7 +183,7 @@ static struct list project_excepts(struct planner *planner)
 
 static int compose(struct planner *planner, struct decided *decided)
 {
-	const struct list excepts = project_excepts(planner);
+	const struct arena_rows excepts = project_excepts(planner);
 	const struct composition with = {
 		.project = planner->request->project,
 		.is_worst_case = true,

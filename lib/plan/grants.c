@@ -20,12 +20,10 @@
 
 #include <sbx/error.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/path.h"
 #include "policy/compose.h"
 #include "policy/credentials.h"
-#include "policy/model.h"
 #include "policy/view.h"
 
 /* ---- options, mounts and secrets ---- */

@@ -21,7 +21,6 @@
 
 #include <sbx/error.h>
 
-#include "base/cleanup.h"
 #include "base/path.h"
 #include "policy/guarded.h"
 

@@ -34,7 +34,7 @@ const struct host_path *host_find_path(const struct host *host, const char *path
 					    compare_with_row);
 }
 
-static void add(struct planner *planner, struct list *paths, const char *path)
+static void add(struct planner *planner, struct arena_rows *paths, const char *path)
 {
 	const char **row;
 
@@ -45,7 +45,7 @@ static void add(struct planner *planner, struct list *paths, const char *path)
 }
 
 /* Adds the path below a mount's source for a path below the mount. */
-static void add_below_mounts(struct planner *planner, struct list *paths, const char *path)
+static void add_below_mounts(struct planner *planner, struct arena_rows *paths, const char *path)
 {
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
 		const struct mark *mount = mark_at(planner, i);
@@ -64,7 +64,7 @@ static bool has_mounts(const struct planner *planner)
 	return false;
 }
 
-static void add_marks(struct planner *planner, struct list *paths)
+static void add_marks(struct planner *planner, struct arena_rows *paths)
 {
 	bool below_mounts = has_mounts(planner);
 
@@ -82,7 +82,7 @@ static void add_marks(struct planner *planner, struct list *paths)
 	}
 }
 
-static void add_program(struct planner *planner, struct list *paths)
+static void add_program(struct planner *planner, struct arena_rows *paths)
 {
 	const char *at = NULL, *path;
 
@@ -98,7 +98,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Sorts the paths, removes duplicates, and adds a NULL. */
-static const char *const *finish(struct planner *planner, struct list *paths)
+static const char *const *finish(struct planner *planner, struct arena_rows *paths)
 {
 	const char **rows;
 	size_t n = 0;
@@ -118,7 +118,7 @@ static const char *const *finish(struct planner *planner, struct list *paths)
 static int list_paths(struct planner *planner, const char *const **ret,
 		      const char *const **ret_made)
 {
-	struct list paths = { .rows = NULL };
+	struct arena_rows paths = { .rows = NULL };
 	const char *directory;
 	int r = choose_template(planner);
 

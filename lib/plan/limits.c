@@ -17,13 +17,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
-#include "base/units.h"
 
 /* ---- values ---- */
 

@@ -16,15 +16,11 @@
 
 #include "plan/plan-internal.h"
 
-#include <errno.h>
 #include <string.h>
-
-#include <sbx/error.h>
 
 #include "base/cleanup.h"
 #include "policy/enforcement.h"
 #include "policy/glob.h"
-#include "policy/model.h"
 #include "policy/view.h"
 
 /* ---- the paths of one condition ---- */

@@ -16,8 +16,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include <sbx/error.h>
-
 #include "base/error.h"
 #include "policy/enforcement.h"
 

@@ -109,12 +109,6 @@ enum mark_flag {
 	MARK_PROJECT = 1 << 9,	/* of the working directory, in the built-in view */
 };
 
-struct list {
-	void *rows;
-	size_t n_rows;
-	size_t n_free;
-};
-
 struct mark {
 	const char *path;   /* inside, as spelt */
 	const char *source; /* outside, if different; or NULL */
@@ -129,7 +123,7 @@ struct mark {
 	uint64_t value;	   /* size */
 	uint64_t second;   /* mode */
 	struct step_origin origin;
-	struct list excepts; /* struct composed_except: paths excluded from the grant */
+	struct arena_rows excepts; /* struct composed_except: paths excluded from the grant */
 
 	/* Set by view_build(): */
 	const struct host_path *facts; /* of the outside path, or NULL */
@@ -203,13 +197,13 @@ struct ruled {
 
 /* Questions that the caller must ask the host. */
 struct questions {
-	struct list paths; /* const char *: paths without a mark */
-	struct list made;  /* const char *: directories that the caller must create */
+	struct arena_rows paths; /* const char *: paths without a mark */
+	struct arena_rows made;	 /* const char *: directories that the caller must create */
 };
 
 struct planner_view {
-	struct list marks;    /* struct mark * */
-	struct place *places; /* sorted by path */
+	struct arena_rows marks; /* struct mark * */
+	struct place *places;	 /* sorted by path */
 	size_t n_places;
 	struct shown *shown; /* n_places rows, made by shown_begin() */
 };
@@ -227,21 +221,22 @@ struct planner {
 	struct choices chosen;
 	struct ruled ruled;
 	struct questions questions;
-	struct list ports;     /* struct request_port */
-	struct list creatable; /* const char *: missing startup files in writable directories */
+	struct arena_rows ports; /* struct request_port */
+	struct arena_rows
+		creatable; /* const char *: missing startup files in writable directories */
 	struct planner_view view;
 	struct decided *decided; /* set by decide_all() */
 
 	struct plan *plan;
-	struct list steps;	    /* struct step */
-	struct list landlock_paths; /* struct landlock_path */
-	struct list tops;	    /* struct plan_top */
-	struct list notices;	    /* struct plan_notice */
+	struct arena_rows steps;	  /* struct step */
+	struct arena_rows landlock_paths; /* struct landlock_path */
+	struct arena_rows tops;		  /* struct plan_top */
+	struct arena_rows notices;	  /* struct plan_notice */
 };
 
 /* plan.c. Functions that add a row cannot fail: out of memory they return a spare row to write to,
  * and planner_status() reports that at the end. */
-void *list_add(struct planner *planner, struct list *list, size_t row_size);
+void *list_add(struct planner *planner, struct arena_rows *list, size_t row_size);
 void *planner_alloc(struct planner *planner, size_t n_bytes); /* lives as long as the plan */
 const char *planner_keep(struct planner *planner, const char *string);
 const char *planner_format(struct planner *planner, const char *format, ...)

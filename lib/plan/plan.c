@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <sbx/error.h>
@@ -30,8 +29,6 @@
 
 /* ---- shared by all parts: memory, lists, messages, and the answers of policy and host ---- */
 
-#define LIST_FIRST 32
-
 static void *spare_row(struct planner *planner)
 {
 	planner->memory.is_exhausted = true;
@@ -39,21 +36,11 @@ static void *spare_row(struct planner *planner)
 	return planner->memory.spare;
 }
 
-void *list_add(struct planner *planner, struct list *list, size_t row_size)
+void *list_add(struct planner *planner, struct arena_rows *list, size_t row_size)
 {
-	if (list->n_free == 0) {
-		size_t n = list->n_rows > 0 ? list->n_rows : LIST_FIRST;
-		void *rows = arena_alloc(planner->memory.arena, (list->n_rows + n) * row_size);
+	void *row = arena_add_row(planner->memory.arena, list, row_size);
 
-		if (!rows)
-			return spare_row(planner);
-		if (list->n_rows > 0)
-			memcpy(rows, list->rows, list->n_rows * row_size);
-		list->rows = rows;
-		list->n_free = n;
-	}
-	list->n_free--;
-	return (char *)list->rows + list->n_rows++ * row_size;
+	return row ? row : spare_row(planner);
 }
 
 /* NULL if out of memory: for arrays, whose callers check. */
@@ -122,8 +109,6 @@ struct step *planner_add_step(struct planner *planner, enum step_kind kind,
 {
 	struct step *step = list_add(planner, &planner->steps, sizeof(*step));
 
-	/* memset(): an initialiser would clear the union's first member only. */
-	memset(step, 0, sizeof(*step));
 	step->kind = kind;
 	step->origin = origin;
 	return step;

@@ -8,7 +8,6 @@
 
 #include "plan/step.h"
 
-#include <inttypes.h>
 #include <sched.h>
 #include <string.h>
 

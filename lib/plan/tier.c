@@ -21,7 +21,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "plan/layers.h"
-#include "policy/network.h"
 
 /* ---- names ---- */
 

@@ -206,36 +206,16 @@ int registry_read(int registry, const char *id, struct arena *arena, struct sand
 	return 0;
 }
 
-struct ids {
-	struct arena *arena; /* for the texts */
-	const char **items;
-	size_t n;
-	size_t size;
-};
-
-static void ids_deinit(struct ids *ids)
+static int add_id(struct arena *arena, struct arena_rows *ids, const char *id)
 {
-	free(ids->items);
+	const char **row = arena_add_row(arena, ids, sizeof(*row));
+
+	if (row)
+		*row = arena_copy(arena, id, strlen(id));
+	return row && *row ? 0 : -ENOMEM;
 }
 
-static int add_id(struct ids *ids, const char *id)
-{
-	const char *copy = arena_copy(ids->arena, id, strlen(id));
-
-	if (ids->n == ids->size) {
-		size_t size = ids->size > 0 ? 2 * ids->size : 16;
-		const char **longer = reallocarray(ids->items, size, sizeof(*longer));
-
-		if (!longer)
-			return -ENOMEM;
-		ids->items = longer;
-		ids->size = size;
-	}
-	ids->items[ids->n++] = copy;
-	return copy ? 0 : -ENOMEM;
-}
-
-static int read_ids(int registry, struct ids *ids)
+static int read_ids(int registry, struct arena *arena, struct arena_rows *ids)
 {
 	_cleanup_closedir_ DIR *dir = fd_open_dir(registry);
 	const struct dirent *item;
@@ -243,7 +223,7 @@ static int read_ids(int registry, struct ids *ids)
 	if (!dir)
 		return -errno;
 	while ((errno = 0, item = readdir(dir))) {
-		int r = sandbox_id_is_valid(item->d_name) ? add_id(ids, item->d_name) : 0;
+		int r = sandbox_id_is_valid(item->d_name) ? add_id(arena, ids, item->d_name) : 0;
 
 		if (r < 0)
 			return r;
@@ -258,22 +238,19 @@ static int compare_ids(const void *a, const void *b)
 
 int registry_list(int registry, struct arena *arena, const char *const **ret, struct sbx_error *err)
 {
-	_cleanup_(ids_deinit) struct ids ids = { .arena = arena };
-	const char **copy;
-	int r = read_ids(registry, &ids);
+	struct arena_rows ids = { .rows = NULL };
+	int r = read_ids(registry, arena, &ids);
 
 	if (r < 0) {
 		(void)sbx_error_what(err, r, "cannot list the sandboxes");
 		sbx_error_fix(err, "check the runtime directory and its file system");
 		return r;
 	}
-	copy = arena_alloc(arena, (ids.n + 1) * sizeof(*copy));
-	if (!copy)
+	if (ids.n_rows > 0)
+		qsort(ids.rows, ids.n_rows, sizeof(const char *), compare_ids);
+	/* The NULL at the end. */
+	if (!arena_add_row(arena, &ids, sizeof(const char *)))
 		return sbx_error_what(err, -ENOMEM, "no memory to list the sandboxes");
-	if (ids.n > 0) {
-		qsort(ids.items, ids.n, sizeof(*ids.items), compare_ids);
-		memcpy(copy, ids.items, ids.n * sizeof(*copy));
-	}
-	*ret = copy;
+	*ret = ids.rows;
 	return 0;
 }

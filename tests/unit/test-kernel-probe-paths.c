@@ -72,7 +72,7 @@ static void tells_kinds_and_owners(void)
 	expect_eq(probe_at(&rig, "/"), 0);
 	expect_eq(rig.found.kind, HOST_DIRECTORY);
 	expect_str(rig.found.real, "/");
-	expect_eq(rig.search.n_links, 0);
+	expect_eq(rig.search.links.n_rows, 0);
 }
 
 static void a_missing_path_keeps_its_rest(void)
@@ -145,11 +145,12 @@ static void remembers_each_link_once_and_sorted(void)
 	expect_eq(probe_at(&rig, in_place("to-folder/file")), 0);
 	expect_eq(probe_at(&rig, in_place("to-folder")), 0);
 	expect_eq(probe_at(&rig, in_place("chain/file")), 0);
-	expect_eq(rig.search.n_links, 2);
-	expect_str(rig.search.links[0].path, in_place("chain"));
-	expect_str(rig.search.links[0].target, "to-folder");
-	expect_str(rig.search.links[1].path, in_place("to-folder"));
-	expect_str(rig.search.links[1].target, "folder");
+	expect_eq(rig.search.links.n_rows, 2);
+	const struct host_link *links = rig.search.links.rows;
+	expect_str(links[0].path, in_place("chain"));
+	expect_str(links[0].target, "to-folder");
+	expect_str(links[1].path, in_place("to-folder"));
+	expect_str(links[1].target, "folder");
 	become(0);
 }
 
@@ -167,9 +168,9 @@ static void refuses_a_link_of_another_user(void)
 	expect_place(&rig, "to-foreign/file", HOST_LINK_REFUSED, "foreign");
 	/* Also a dangling link, or one to itself. */
 	expect_place(&rig, "foreign-dangling", HOST_LINK_REFUSED, "foreign-dangling");
-	for (size_t i = 0; i < rig.search.n_links; i++)
-		expect(!strstr(rig.search.links[i].path, "foreign") ||
-		       strstr(rig.search.links[i].path, "to-foreign"));
+	const struct host_link *links = rig.search.links.rows;
+	for (size_t i = 0; i < rig.search.links.n_rows; i++)
+		expect(!strstr(links[i].path, "foreign") || strstr(links[i].path, "to-foreign"));
 	become(0);
 }
 
@@ -219,8 +220,8 @@ static void knows_the_links_in_the_root_directory(void)
 		skip("/bin is no link here");
 	expect_eq(probe_at(&rig, "/bin/sh"), 0);
 	expect_eq(rig.found.kind, HOST_FILE);
-	expect(rig.search.n_links > 0);
-	expect_str(rig.search.links[0].path, "/bin");
+	expect(rig.search.links.n_rows > 0);
+	expect_str(((const struct host_link *)rig.search.links.rows)[0].path, "/bin");
 }
 
 static int look_in_a_namespace(void)
