@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "kernel/kernel-internal.h"
-#include "kernel/kernel.h"
 
 #include "kernel/fault.h"
 

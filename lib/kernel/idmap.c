@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,7 +17,6 @@
 
 #include "base/path.h"
 #include "kernel/kernel-internal.h"
-#include "kernel/mount.h"
 
 #include "kernel/fault.h"
 

@@ -16,7 +16,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "kernel/kernel-internal.h"
 
 #include "kernel/fault.h"

@@ -8,7 +8,6 @@
  */
 
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"

@@ -10,7 +10,6 @@
 
 #include "spawn/door.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>

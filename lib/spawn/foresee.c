@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,7 +27,6 @@
 #include "plan/plan.h"
 #include "spawn/explain.h"
 #include "spawn/message.h"
-#include "spawn/spawn.h"
 
 #define LINKS_MAX 40 /* as in the kernel (MAXSYMLINKS) */
 #define NESTED_MAX 5 /* scripts whose interpreters are scripts */

@@ -32,7 +32,6 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
-#include "kernel/kernel.h"
 #include "spawn/command.h"
 #include "spawn/join.h"
 #include "spawn/message.h"

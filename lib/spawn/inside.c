@@ -8,7 +8,6 @@
  */
 
 #include <poll.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
 

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/cleanup.h"
 #include "base/fd.h"
 
 #define ERRNO_MAX 4095

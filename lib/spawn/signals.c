@@ -4,7 +4,6 @@
 
 #include "spawn/signals.h"
 
-#include <string.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>

@@ -40,7 +40,6 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "spawn/command.h"
-#include "spawn/join.h"
 #include "spawn/message.h"
 #include "spawn/signals.h"
 
