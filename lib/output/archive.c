@@ -22,24 +22,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/moment.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "output/content.h"
 
 #define DEPTH_MAX 512u
 #define WHITEOUT ".wh."
 #define OPAQUE ".wh..wh..opq"
+#define BLOCK_BYTES 65536
+#define ZEROS_BYTES (INT64_C(1) << 30)
 
 struct writer {
 	struct archive *archive;
 	struct text path; /* of the current file, relative */
 	unsigned depth;
-	struct content content;
+	const struct output_options *options;
+	const char *zeros;			  /* a mapping of ZEROS_BYTES */
+	uint64_t n_names;			  /* written so far, for options->advanced() */
 	struct archive_entry_linkresolver *names; /* hard links */
 	struct output_result result;
 };
@@ -117,11 +123,137 @@ static int write_header(struct writer *writer, const char *path, const struct st
 	return put_header(writer, entry);
 }
 
-/* Fills the reason of a failure in content.c. */
-static int judge(struct writer *writer, int r)
+/*
+ * The content of a file
+ *
+ * The command can create a file of any size with one system call: 64 GiB of holes. So holes are
+ * never read. libarchive expects as many bytes as the file has, but does not access those of a
+ * hole: they are passed from a mapping of which no page is touched. The deadline is checked between
+ * two blocks.
+ */
+
+static int map_zeros(struct writer *writer)
 {
-	return r < 0 ? fail(writer, r, writer->content.why) : 0;
+	void *zeros = mmap(NULL, ZEROS_BYTES, PROT_READ,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (zeros == MAP_FAILED)
+		return -ENOMEM;
+	writer->zeros = zeros;
+	return 0;
 }
+
+/* Reports the progress; -ETIME after the deadline. */
+static int check_clock(struct writer *writer)
+{
+	const struct output_options *options = writer->options;
+
+	if (options->advanced)
+		options->advanced(options->userdata, writer->n_names);
+	if (options->deadline_usec == OUTPUT_NO_DEADLINE)
+		return 0;
+	if (moment_now(CLOCK_MONOTONIC) < options->deadline_usec)
+		return 0;
+	return fail(writer, -ETIME, "the time limit was reached while it was being archived");
+}
+
+/* The next data range from @at on (SEEK_DATA, SEEK_HOLE); a file system without support for holes
+ * reports the whole file as data. */
+static int find_next(struct writer *writer, int fd, off_t at, off_t size, off_t *ret_from,
+		     off_t *ret_to)
+{
+	off_t from = lseek(fd, at, SEEK_DATA), to = size;
+
+	if (from < 0 && errno != ENXIO)
+		return fail(writer, -errno, "cannot be read");
+	if (from < 0 || from > size)
+		from = size;
+	if (from < size)
+		to = lseek(fd, from, SEEK_HOLE);
+	if (to < 0)
+		return fail(writer, -errno, "cannot be read");
+	*ret_from = from;
+	*ret_to = to < size ? to : size;
+	return 0;
+}
+
+/* Adds the data ranges and holes of the file to @entry. */
+static int find_content(struct writer *writer, struct archive_entry *entry, int fd, off_t size)
+{
+	off_t from = 0, to = 0;
+
+	while (to < size) {
+		int r = check_clock(writer);
+
+		if (r < 0)
+			return r;
+		r = find_next(writer, fd, to, size, &from, &to);
+		if (r < 0)
+			return r;
+		archive_entry_sparse_add_entry(entry, from, to - from);
+	}
+	return 0;
+}
+
+static int write_hole(struct writer *writer, off_t size)
+{
+	while (size > 0) {
+		size_t n = (size_t)(size < ZEROS_BYTES ? size : ZEROS_BYTES);
+		int r = check_clock(writer);
+
+		if (r < 0)
+			return r;
+		if (archive_write_data(writer->archive, writer->zeros, n) != (ssize_t)n)
+			return fail_in_archive(writer);
+		size -= (off_t)n;
+	}
+	return 0;
+}
+
+static int write_bytes(struct writer *writer, int fd, off_t from, off_t to)
+{
+	char block[BLOCK_BYTES];
+
+	while (from < to) {
+		size_t wanted = to - from < BLOCK_BYTES ? (size_t)(to - from) : BLOCK_BYTES;
+		ssize_t n;
+		int r = check_clock(writer);
+
+		if (r < 0)
+			return r;
+		n = pread(fd, block, wanted, from);
+		if (n <= 0)
+			return fail(writer, -EIO, "cannot be read completely");
+		if (archive_write_data(writer->archive, block, (size_t)n) != n)
+			return fail_in_archive(writer);
+		from += n;
+	}
+	return 0;
+}
+
+/* Writes the content, after the header of that entry. */
+static int write_content(struct writer *writer, int fd, off_t size)
+{
+	off_t at = 0;
+
+	while (at < size) {
+		off_t from = at, to = size;
+		int r = find_next(writer, fd, at, size, &from, &to);
+
+		if (r < 0)
+			return r;
+		r = write_hole(writer, from - at);
+		if (r < 0)
+			return r;
+		r = write_bytes(writer, fd, from, to);
+		if (r < 0)
+			return r;
+		at = to;
+	}
+	return 0;
+}
+
+/* ---- names ---- */
 
 static int write_file(struct writer *writer, int directory, const char *name)
 {
@@ -144,11 +276,11 @@ static int write_file(struct writer *writer, int directory, const char *name)
 	archive_entry_linkify(writer->names, &entry, &later);
 	if (archive_entry_hardlink(entry))
 		return put_header(writer, entry);
-	r = judge(writer, content_find(&writer->content, entry, fd, st.st_size));
+	r = find_content(writer, entry, fd, st.st_size);
 	if (r < 0)
 		return r;
 	r = put_header(writer, entry);
-	return r < 0 ? r : judge(writer, content_write(&writer->content, fd, st.st_size));
+	return r < 0 ? r : write_content(writer, fd, st.st_size);
 }
 
 static int write_link(struct writer *writer, int directory, const char *name, const struct stat *st)
@@ -241,7 +373,7 @@ static int leave_out(struct writer *writer)
 static int write_name(struct writer *writer, int directory, const char *name)
 {
 	struct stat st;
-	int r = judge(writer, content_check_clock(&writer->content));
+	int r = check_clock(writer);
 
 	if (r < 0)
 		return r;
@@ -278,7 +410,7 @@ static int write_child(struct writer *writer, int directory, const char *name)
 		return 0;
 	text_add(&writer->path, name);
 	r = text_status(&writer->path) < 0 ? -ENOMEM : write_name(writer, directory, name);
-	writer->content.n_names++;
+	writer->n_names++;
 	text_truncate(&writer->path, len);
 	return r;
 }
@@ -305,7 +437,7 @@ static int write_directory(struct writer *writer, int directory)
 
 static int write_all(struct writer *writer, int directory)
 {
-	int r = judge(writer, content_check_clock(&writer->content));
+	int r = check_clock(writer);
 
 	if (r < 0)
 		return r;
@@ -324,13 +456,13 @@ __attribute__((__visibility__("default"))) int sbx_output_archive(
 		archive_entry_linkresolver_new();
 	struct writer writer = {
 		.archive = archive,
-		.content = { .archive = archive, .options = options },
+		.options = options,
 		.names = names,
 	};
 	int r;
 
 	*ret = writer.result;
-	if (!archive || !names || content_init(&writer.content) < 0)
+	if (!archive || !names || map_zeros(&writer) < 0)
 		return -ENOMEM;
 	archive_entry_linkresolver_set_strategy(names, ARCHIVE_FORMAT_TAR_PAX_RESTRICTED);
 	if (archive_write_set_format_pax_restricted(archive) != ARCHIVE_OK ||
@@ -341,7 +473,7 @@ __attribute__((__visibility__("default"))) int sbx_output_archive(
 	/* Otherwise libarchive would fill the unfinished file with zeros up to its size. */
 	if (r < 0)
 		(void)archive_write_fail(archive);
-	content_deinit(&writer.content);
+	(void)munmap((void *)(uintptr_t)writer.zeros, ZEROS_BYTES);
 	path = writer.path;
 	*ret = writer.result;
 	return r;
