@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A profile with more calls refused: the built-in filter, and before it a small prefix that refuses
- * these calls, from the cache or newly compiled
+ * The built-in filter of a profile; and one with more calls refused: a small prefix before it
+ * refuses these calls, from the cache or newly compiled
  *
  * The cache key contains everything that the prefix depends on, in a fixed order: policies that
  * deny the same calls share a file, and another version of sbx uses other files. The cache only
@@ -20,12 +20,37 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/module.h"
 #include "base/suggest.h"
 #include "base/text.h"
 #include "filter/cache.h"
-#include "filter/module.h"
+#include "filter/compile.h"
 #include "filter/prefix.h"
 #include "filter/table.h"
+
+#define CANNOT_COMPILE "cannot compile a filter for the denied system calls"
+
+static const struct filter_profile *find_profile(const char *name)
+{
+	for (const struct filter_profile *profile = filter_profiles; profile->name; profile++)
+		if (strcmp(profile->name, name) == 0)
+			return profile;
+	return NULL;
+}
+
+const struct sock_fprog *filter_find(const char *profile, unsigned variant)
+{
+	const struct filter_profile *found = find_profile(profile);
+
+	return found && variant < FILTER_VARIANTS ? &found->programs[variant] : NULL;
+}
+
+int filter_needs_notify(const char *profile)
+{
+	const struct filter_profile *found = find_profile(profile);
+
+	return found ? found->needs_notify : -ENOENT;
+}
 
 static const char *profile_word(const void *list, size_t i)
 {
@@ -92,13 +117,67 @@ static int make_from_cache(const struct sock_fprog *program, const char *key, in
 	return r < 0 ? r : prefix_join(denied, n, program, ret, ret_n);
 }
 
+/*
+ * filter.so is opened by dlopen() on a cache miss and closed again: only it needs libseccomp, and
+ * loading libseccomp takes longer than starting a sandbox.
+ */
+
+static void close_module(void **module)
+{
+	if (*module)
+		module_close(*module);
+}
+
+static int refuse_module(const char *path, const char *why, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -ELIBACC, CANNOT_COMPILE);
+	sbx_error_why(err, "'%s' cannot be used: %s", path, why);
+	sbx_error_fix(err, "install sbx whole, with libseccomp, or leave out 'denySyscalls'");
+	return -ELIBACC;
+}
+
+static int refuse_name(const struct filter_bad_name *bad, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -EINVAL, "cannot deny the system call '%s'", bad->name);
+	sbx_error_why(err, "no system call has this name");
+	if (bad->suggestion[0] != '\0')
+		sbx_error_fix(err, "did you mean '%s'?", bad->suggestion);
+	else
+		sbx_error_fix(err, "leave it out: a call that is newer than sbx answers ENOSYS");
+	return -EINVAL;
+}
+
+static int compile_denied(const char *directory, const char *const *names, struct sock_filter **ret,
+			  size_t *ret_n, struct sbx_error *err)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+	_cleanup_(close_module) void *module = NULL;
+	struct filter_bad_name bad = { .name = NULL };
+	filter_compile_denied_fn *compile = NULL;
+	const char *why = "it is not a module of sbx";
+	int r;
+
+	text_addf(&path, "%s/filter.so", directory[0] == '/' ? directory : ".");
+	if (text_status(&path) < 0)
+		return sbx_error_what(err, -ENOMEM, CANNOT_COMPILE);
+	module = module_open(text_string(&path), &why);
+	if (module)
+		compile = (filter_compile_denied_fn *)module_symbol(module, FILTER_MODULE_SYMBOL);
+	if (!compile)
+		return refuse_module(text_string(&path), why, err);
+	r = compile(names, ret, ret_n, &bad);
+	if (r == -EINVAL && bad.name)
+		return refuse_name(&bad, err);
+	return r < 0 ? sbx_error_what(err, r, CANNOT_COMPILE) : 0;
+}
+
 static int make_anew(const struct sock_fprog *program, const char **names, const char *key,
 		     int cache_dirfd, const char *module_directory, struct sock_filter **ret,
 		     size_t *ret_n, struct sbx_error *err)
 {
 	_cleanup_free_ struct sock_filter *denied = NULL;
 	size_t n;
-	int r = module_compile_denied(module_directory, names, &denied, &n, err);
+	int r = compile_denied(module_directory, names, &denied, &n, err);
 
 	if (r < 0)
 		return r;
