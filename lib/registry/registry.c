@@ -25,6 +25,7 @@
 #include "base/file.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/process.h"
 
 #define SYSTEM_RUNTIME "/run"
 #define FALLBACK_RUNTIME "/tmp"
@@ -253,4 +254,19 @@ int registry_list(int registry, struct arena *arena, const char *const **ret, st
 		return sbx_error_what(err, -ENOMEM, "no memory to list the sandboxes");
 	*ret = ids.rows;
 	return 0;
+}
+
+/* PIDs are reused, but not within one tick of 10 ms, so PID and start time together are unique. */
+int process_open(pid_t pid, uint64_t start)
+{
+	_cleanup_close_ int fd = pid > 0 ? pidfd_of(pid) : -ESRCH;
+	int64_t found;
+
+	if (fd < 0)
+		return fd;
+	/* After opening the pidfd: a process that got this PID later has another start time. */
+	found = process_start_ticks(pid);
+	if (found < 0)
+		return (int)found;
+	return (uint64_t)found == start ? take_fd(&fd) : -ESRCH;
 }
