@@ -9,14 +9,10 @@
 
 #include "base/json.h"
 
-#include <assert.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json-plain.h"
 
-#define DECIMALS_MAX 9
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 /* Space for the next @n_bytes, after a comma if they need one. NULL after any failed addition. */
@@ -213,32 +209,6 @@ void json_add_u64(struct json_writer *writer, uint64_t value)
 void json_add_i64(struct json_writer *writer, int64_t value)
 {
 	add_integer(writer, value < 0, value < 0 ? -(uint64_t)value : (uint64_t)value);
-}
-
-/*
- * printf() rounds exactly, but its decimal point depends on the locale and may have several bytes:
- * only the digits on both sides are copied. A value that rounds to zero has no sign.
- */
-void json_add_decimal(struct json_writer *writer, double value, unsigned decimals)
-{
-	char printed[sizeof("-.") + 309 + DECIMALS_MAX + 8];
-	const char *whole = printed;
-	size_t len, n_whole;
-
-	assert(decimals <= DECIMALS_MAX);
-	if (!isfinite(value)) {
-		json_add_null(writer);
-		return;
-	}
-	len = (size_t)snprintf(printed, sizeof(printed), "%.*f", (int)decimals, value);
-	if (*whole == '-' && !strpbrk(whole, "123456789"))
-		whole++;
-	n_whole = strspn(whole, "-0123456789");
-	add_value(writer, whole, n_whole);
-	if (decimals > 0) {
-		text_add_char(writer->out, '.');
-		text_add_bytes(writer->out, printed + len - decimals, decimals);
-	}
 }
 
 void json_add_bool(struct json_writer *writer, bool value)

@@ -106,8 +106,6 @@ void json_add_name_bytes(struct json_writer *writer, const char *name, size_t n_
 void json_add_string_bytes(struct json_writer *writer, const void *bytes, size_t n_bytes);
 void json_add_u64(struct json_writer *writer, uint64_t value);
 void json_add_i64(struct json_writer *writer, int64_t value);
-/* Fixed point with @decimals digits (at most 9) after the point; not finite: null. */
-void json_add_decimal(struct json_writer *writer, double value, unsigned decimals);
 void json_add_bool(struct json_writer *writer, bool value);
 void json_add_null(struct json_writer *writer);
 /* Bytes that are already one valid JSON value. */

@@ -51,6 +51,7 @@ void document_add_plainly(struct text *out, const struct document_record *record
 static void write_record(struct json_writer *writer, const struct document_record *record)
 {
 	unsigned i = record->number;
+	char duration[16];
 
 	json_add_object(writer);
 	json_member_u64(writer, "sequence", 40000 + i);
@@ -64,7 +65,7 @@ static void write_record(struct json_writer *writer, const struct document_recor
 	json_member_string(writer, "rule", "read-sources");
 	json_member_string(writer, "reason", "inside the \"project\" folder\n");
 	json_add_name(writer, "duration_usec");
-	json_add_decimal(writer, i * 3 + 0.5, 1);
+	json_add_raw(writer, duration, (size_t)snprintf(duration, sizeof(duration), "%u.5", i * 3));
 	json_member_i64(writer, "offset", -(int64_t)i - 1);
 	json_add_name(writer, "labels");
 	json_add_array(writer);

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "bench.h"
+#include "decimal.h"
 #include "measure.h"
 
 /* A column whose value may be unknown. */
@@ -44,20 +45,10 @@ void report_add_row(struct text *out, const struct bench *bench,
 	text_addf(out, "  %s\n", result->against);
 }
 
-static void add_decimal(struct json_writer *writer, const char *name, bool known, double value,
-			unsigned decimals)
-{
-	json_add_name(writer, name);
-	if (known)
-		json_add_decimal(writer, value, decimals);
-	else
-		json_add_null(writer);
-}
-
 static void add_change(struct json_writer *writer, const struct report_change *change)
 {
-	add_decimal(writer, "baseline_ratio", change->known, change->baseline_ratio, 6);
-	add_decimal(writer, "change_percent", change->known, change->percent, 2);
+	decimal_add_member(writer, "baseline_ratio", change->known, change->baseline_ratio, 6);
+	decimal_add_member(writer, "change_percent", change->known, change->percent, 2);
 	json_member_bool(writer, "past_threshold", change->past_threshold);
 }
 
@@ -70,15 +61,18 @@ void report_add_json(struct text *out, const struct bench *bench,
 	json_add_object(&writer);
 	json_member_string(&writer, "name", bench->name);
 	json_member_string(&writer, "unit", bench->unit);
-	add_decimal(&writer, "ns_median", true, result->ns_median, 3);
-	add_decimal(&writer, "ns_p99", true, result->ns_p99, 3);
+	decimal_add_member(&writer, "ns_median", true, result->ns_median, 3);
+	decimal_add_member(&writer, "ns_p99", true, result->ns_p99, 3);
 	json_member_u64(&writer, "samples", result->n_samples);
 	json_member_u64(&writer, "batch", result->batch);
-	add_decimal(&writer, "mb_per_s", result->bytes_per_op > 0, measure_mb_per_s(result), 3);
-	add_decimal(&writer, "allocations_per_op", result->counted, result->allocations_per_op, 4);
+	decimal_add_member(&writer, "mb_per_s", result->bytes_per_op > 0, measure_mb_per_s(result),
+			   3);
+	decimal_add_member(&writer, "allocations_per_op", result->counted,
+			   result->allocations_per_op, 4);
 	json_member_string(&writer, "against", result->against);
-	add_decimal(&writer, "against_ns_median", result->compared, result->against_ns_median, 3);
-	add_decimal(&writer, "ratio", result->compared, result->ratio, 6);
+	decimal_add_member(&writer, "against_ns_median", result->compared,
+			   result->against_ns_median, 3);
+	decimal_add_member(&writer, "ratio", result->compared, result->ratio, 6);
 	if (change->wanted)
 		add_change(&writer, change);
 	json_end_object(&writer);

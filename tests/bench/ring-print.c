@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "decimal.h"
 
 static const char *unit_name(enum ring_unit unit)
 {
@@ -88,15 +89,6 @@ void ring_print_row(struct text *out, const struct ring_bench *bench,
 
 /* ---- JSON ---- */
 
-static void add_member(struct json_writer *writer, const char *name, bool is_known, double value)
-{
-	json_add_name(writer, name);
-	if (is_known)
-		json_add_decimal(writer, value, 5);
-	else
-		json_add_null(writer);
-}
-
 void ring_print_json(struct text *out, const struct ring_bench *bench,
 		     const struct ring_result *result)
 {
@@ -112,13 +104,13 @@ void ring_print_json(struct text *out, const struct ring_bench *bench,
 	json_member_string(&writer, "place", is_known ? ring_place_name(result->place) : NULL);
 	json_member_u64(&writer, "samples", result->n_samples);
 	json_member_u64(&writer, "dropped", result->n_dropped);
-	add_member(&writer, "value", is_known, result->value);
-	add_member(&writer, "against_value", has_ratio(result), result->reference);
-	add_member(&writer, "ratio_p10", has_ratio(result), result->ratio_p10);
-	add_member(&writer, "ratio_p50", has_ratio(result), result->ratio_p50);
-	add_member(&writer, "ratio_p90", has_ratio(result), result->ratio_p90);
-	add_member(&writer, "at_most", bench->at_most > 0, bench->at_most);
-	add_member(&writer, "at_least", bench->at_least > 0, bench->at_least);
+	decimal_add_member(&writer, "value", is_known, result->value, 5);
+	decimal_add_member(&writer, "against_value", has_ratio(result), result->reference, 5);
+	decimal_add_member(&writer, "ratio_p10", has_ratio(result), result->ratio_p10, 5);
+	decimal_add_member(&writer, "ratio_p50", has_ratio(result), result->ratio_p50, 5);
+	decimal_add_member(&writer, "ratio_p90", has_ratio(result), result->ratio_p90, 5);
+	decimal_add_member(&writer, "at_most", bench->at_most > 0, bench->at_most, 5);
+	decimal_add_member(&writer, "at_least", bench->at_least > 0, bench->at_least, 5);
 	json_add_name(&writer, "met");
 	if (has_target(bench) && has_ratio(result))
 		json_add_bool(&writer, is_met(bench, result));

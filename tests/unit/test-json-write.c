@@ -4,12 +4,7 @@
 
 #include "base/json.h"
 
-#include <errno.h>
-#include <locale.h>
-#include <math.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -76,14 +71,13 @@ static void every_kind_of_value_is_followed_by_a_comma(void)
 		json_add_string_bytes(&writer, NULL, 0);
 		json_add_u64(&writer, 1);
 		json_add_i64(&writer, -1);
-		json_add_decimal(&writer, 0.5, 1);
 		json_add_bool(&writer, false);
 		json_add_null(&writer);
 		json_add_raw(&writer, "{\"a\": 1}", 8);
 	}
 	json_end_array(&writer);
-	expect_str(text_string(&out), "[\"s\",null,\"\",1,-1,0.5,false,null,{\"a\": 1},"
-				      "\"s\",null,\"\",1,-1,0.5,false,null,{\"a\": 1}]");
+	expect_str(text_string(&out), "[\"s\",null,\"\",1,-1,false,null,{\"a\": 1},"
+				      "\"s\",null,\"\",1,-1,false,null,{\"a\": 1}]");
 	expect_valid(&out);
 }
 
@@ -311,140 +305,6 @@ static void integers_are_written_exactly(void)
 	expect_valid(&out);
 }
 
-static void decimals_have_as_many_digits_as_asked(void)
-{
-	static const struct {
-		double value;
-		unsigned decimals;
-		const char *written;
-	} rows[] = {
-		{ 0, 0, "0" },
-		{ 0, 2, "0.00" },
-		{ -0.0, 1, "0.0" },
-		{ 1.5, 0, "2" },
-		{ 1.5, 1, "1.5" },
-		{ -1.5, 3, "-1.500" },
-		{ 0.125, 2, "0.12" },
-		{ 2.675, 2, "2.67" },
-		{ -0.004, 2, "0.00" },
-		{ -0.006, 2, "-0.01" },
-		{ 999.9996, 3, "1000.000" },
-		{ 1234567.25, 2, "1234567.25" },
-		{ 1e-9, 9, "0.000000001" },
-		{ 1e21, 0, "1000000000000000000000" },
-		{ NAN, 2, "null" },
-		{ INFINITY, 2, "null" },
-		{ -INFINITY, 0, "null" },
-	};
-
-	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
-		_cleanup_text_ struct text out = TEXT_INIT;
-		struct json_writer writer;
-
-		json_write(&writer, &out);
-		json_add_decimal(&writer, rows[i].value, rows[i].decimals);
-		expect_str(text_string(&out), rows[i].written);
-		expect_valid(&out);
-	}
-}
-
-static void the_longest_decimal_fits(void)
-{
-	_cleanup_text_ struct text out = TEXT_INIT;
-	struct json_writer writer;
-
-	json_write(&writer, &out);
-	json_add_decimal(&writer, -1.7976931348623157e308, 9);
-	expect_eq(out.len, strlen("-") + 309 + strlen(".") + 9);
-	expect(strncmp(text_string(&out), "-17976931348623157081", 21) == 0);
-	expect_valid(&out);
-}
-
-/*
- * A compiled LC_NUMERIC of glibc, so that the test needs no installed locale: the format is the
- * same since glibc 2.3.
- */
-struct numeric_locale {
-	uint32_t magic;
-	uint32_t n_fields;
-	uint32_t offsets[6];
-	char point[4];
-	char separator[4];
-	char grouping[4];
-	uint32_t wide_point;
-	uint32_t wide_separator;
-	char codeset[8];
-};
-
-#define FIELD(name) offsetof(struct numeric_locale, name)
-
-static bool use_decimal_point(const char *directory, const char *name, const char *point)
-{
-	struct numeric_locale locale = {
-		.magic = 0x20031114,
-		.n_fields = 6,
-		.offsets = { FIELD(point), FIELD(separator), FIELD(grouping), FIELD(wide_point),
-			     FIELD(wide_separator), FIELD(codeset) },
-		.separator = " ",
-		.grouping = "\x03",
-		.wide_point = ',',
-		.wide_separator = ' ',
-		.codeset = "UTF-8",
-	};
-	_cleanup_text_ struct text path = TEXT_INIT;
-	_cleanup_fclose_ FILE *file = NULL;
-
-	memcpy(locale.point, point, strlen(point));
-	text_addf(&path, "%s/%s", directory, name);
-	if (mkdir(text_string(&path), 0700) < 0)
-		return false;
-	text_add(&path, "/LC_NUMERIC");
-	file = fopen(text_string(&path), "we");
-	if (!file || fwrite(&locale, sizeof(locale), 1, file) != 1 || fflush(file) != 0)
-		return false;
-	return setlocale(LC_NUMERIC, name) != NULL;
-}
-
-static void remove_locale(const char *directory, const char *name)
-{
-	_cleanup_text_ struct text path = TEXT_INIT;
-
-	text_addf(&path, "%s/%s/LC_NUMERIC", directory, name);
-	(void)unlink(text_string(&path));
-	text_truncate(&path, path.len - strlen("/LC_NUMERIC"));
-	(void)rmdir(text_string(&path));
-}
-
-static void decimals_do_not_depend_on_the_locale(void)
-{
-	static const char *const points[] = { ",", "\xd9\xab" };
-	static const char *const names[] = { "comma", "arabic" };
-	char directory[] = "/tmp/test-json-write-XXXXXX";
-	unsigned n_used = 0;
-
-	if (!mkdtemp(directory))
-		skip("no folder can be made in /tmp");
-	setenv("LOCPATH", directory, 1);
-	for (size_t i = 0; i < N_ELEMENTS(points); i++) {
-		_cleanup_text_ struct text out = TEXT_INIT, printed = TEXT_INIT;
-		struct json_writer writer;
-
-		n_used += use_decimal_point(directory, names[i], points[i]);
-		json_write(&writer, &out);
-		json_add_decimal(&writer, -1234567.25, 2);
-		text_addf(&printed, "%.1f", 0.5);
-		setlocale(LC_NUMERIC, "C");
-		expect_str(text_string(&out), "-1234567.25");
-		expect_valid(&out);
-		n_used -= strstr(text_string(&printed), points[i]) == NULL;
-		remove_locale(directory, names[i]);
-	}
-	unsetenv("LOCPATH");
-	(void)rmdir(directory);
-	if (n_used < N_ELEMENTS(points))
-		skip("this C library does not read the test's locale");
-}
-
 static const struct test tests[] = {
 	TEST(sets_the_commas_itself),
 	TEST(every_kind_of_value_is_followed_by_a_comma),
@@ -459,9 +319,6 @@ static const struct test tests[] = {
 	TEST(a_nul_in_a_string_is_written),
 	TEST(random_bytes_always_make_valid_json),
 	TEST(integers_are_written_exactly),
-	TEST(decimals_have_as_many_digits_as_asked),
-	TEST(the_longest_decimal_fits),
-	TEST(decimals_do_not_depend_on_the_locale),
 	TEST_END,
 };
 
