@@ -176,7 +176,7 @@ static int make_anew(const struct sock_fprog *program, const char **names, const
 		     size_t *ret_n, struct sbx_error *err)
 {
 	_cleanup_free_ struct sock_filter *denied = NULL;
-	size_t n;
+	size_t n = 0;
 	int r = compile_denied(module_directory, names, &denied, &n, err);
 
 	if (r < 0)
