@@ -22,10 +22,7 @@
 #include "base/progress.h"
 
 struct common_values {
-	bool help;
-	bool version;
-	bool json;
-	bool quiet;
+	bool help, version, json, quiet;
 	int verbose;
 	const char *completion;
 };
@@ -113,9 +110,8 @@ static int take_verbosity(struct tool_run *run, struct sbx_error *err)
 static int load_config(struct tool_run *run, struct sbx_error *err)
 {
 	_cleanup_(config_places_deinit) struct config_places places = { .system_path = NULL };
-	int r;
+	int r = config_places_find(environ, ".", &places);
 
-	r = config_places_find(environ, ".", &places);
 	if (r < 0)
 		return no_memory(err);
 	r = config_load(&(struct config_sources){ .system_path = places.system_path,
@@ -203,29 +199,17 @@ static int no_verb(const struct command *command, struct sbx_error *err)
 	return r;
 }
 
-/* The parsed command line. */
-struct call {
-	const struct verb_spec *verb;
-	int n_operands;
-	char **operands;
-};
-
+/* Returns the number of operands, which are moved to the front of @argv. */
 static int parse(const struct command *command, struct common_values *common, void *values,
-		 int argc, char *argv[], struct call *ret, struct sbx_error *err)
+		 int argc, char *argv[], const struct verb_spec **ret_verb, struct sbx_error *err)
 {
 	struct option_group groups[4] = { { common_options, common } };
-	const struct verb_spec *verb = NULL;
-	int n;
 
 	/* The last but one group is for the options of the verb. */
 	groups[1] = (struct option_group){ command->options, values };
 	groups[command->options ? 2 : 1].values = values;
-	n = command->verbs ? options_parse_verb(groups, command, argc, argv, &verb, err)
-			   : options_parse(groups, command->stops_at_operand, argc, argv, err);
-	if (n < 0)
-		return n;
-	*ret = (struct call){ .verb = verb, .n_operands = n, .operands = argv };
-	return 0;
+	return command->verbs ? options_parse_verb(groups, command, argc, argv, ret_verb, err)
+			      : options_parse(groups, command->stops_at_operand, argc, argv, err);
 }
 
 /* Calls @each for the options of the tool and of all verbs. */
@@ -238,12 +222,12 @@ static void with_options(const struct command *command, void *values,
 }
 
 /* An invalid configuration is wrong usage; an unreadable one is not. */
-static int prepare(struct tool_run *run, const struct call *call, struct sbx_error *err)
+static int prepare(struct tool_run *run, const struct verb_spec *verb, struct sbx_error *err)
 {
 	const struct command *command = &run->tool->command;
 	int r;
 
-	if (call->verb ? call->verb->ignores_config : command->ignores_config) {
+	if (verb ? verb->ignores_config : command->ignores_config) {
 		load_what_can_be_read(run);
 		if (!run->config)
 			return no_memory(err);
@@ -257,23 +241,23 @@ static int prepare(struct tool_run *run, const struct call *call, struct sbx_err
 }
 
 static int run_call(struct tool_run *run, const struct common_values *common,
-		    const struct call *call, struct sbx_error *err)
+		    const struct verb_spec *verb, int n_operands, char *operands[],
+		    struct sbx_error *err)
 {
 	const struct command *command = &run->tool->command;
 	int r, flushed;
 
-	if (answer_about_itself(run, common, call->verb))
+	if (answer_about_itself(run, common, verb))
 		return tool_flush(run, err);
-	r = command->verbs && !call->verb && !command->run
+	r = command->verbs && !verb && !command->run
 		    ? no_verb(command, err)
-		    : options_check_operands(command, call->verb, call->n_operands, err);
+		    : options_check_operands(command, verb, n_operands, err);
 	if (r < 0)
 		return run->tool->usage_status;
-	r = prepare(run, call, err);
+	r = prepare(run, verb, err);
 	if (r != 0)
 		return r;
-	r = (call->verb ? call->verb->run : command->run)(run, call->n_operands, call->operands,
-							  err);
+	r = (verb ? verb->run : command->run)(run, n_operands, operands, err);
 	if (run->out.len == 0 && text_status(&run->out) == 0)
 		return r;
 	/* An error of the verb takes precedence. */
@@ -284,13 +268,13 @@ static int run_call(struct tool_run *run, const struct common_values *common,
 static int run_line(struct tool_run *run, int argc, char *argv[], struct sbx_error *err)
 {
 	struct common_values common = { .help = false };
-	struct call call = { .verb = NULL };
-	int r = parse(&run->tool->command, &common, run->values, argc, argv, &call, err);
+	const struct verb_spec *verb = NULL;
+	int n = parse(&run->tool->command, &common, run->values, argc, argv, &verb, err);
 
 	/* --json may come after the mistake. */
 	run->json = common.json;
 	run->verbosity = common.quiet ? -1 : common.verbose;
-	return r < 0 ? run->tool->usage_status : run_call(run, &common, &call, err);
+	return n < 0 ? run->tool->usage_status : run_call(run, &common, verb, n, argv, err);
 }
 
 static int start(struct tool_run *run, struct sbx_error *err)

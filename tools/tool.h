@@ -67,6 +67,12 @@ int tool_main(const struct tool *tool, int argc, char *argv[]);
  */
 int tool_flush(struct tool_run *run, struct sbx_error *err);
 
+/* @value, or @usual if it is 0: the option was not given. */
+static inline uint64_t tool_or_usual(uint64_t value, uint64_t usual)
+{
+	return value > 0 ? value : usual;
+}
+
 /* Prints @err now: an error, or with SBX_LEVEL_WARN a warning after which the tool continues. The
  * error that a verb returns is printed without this. */
 void tool_tell(const struct tool_run *run, const struct sbx_error *err);

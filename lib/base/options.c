@@ -103,35 +103,24 @@ static int store_choice(const struct option_spec *spec, void *slot, const char *
 	return bad_value(as, value, err);
 }
 
-static int check_zero(const struct option_spec *spec, const uint64_t *number, const char *value,
-		      struct written as, struct sbx_error *err)
+/* A count, a size or a time. */
+static int store_number(const struct option_spec *spec, void *slot, const char *value,
+			struct written as, struct sbx_error *err)
 {
+	static int (*const parsers[])(const char *text, uint64_t *ret, struct sbx_error *err) = {
+		[OPTION_NUMBER] = units_parse_count,
+		[OPTION_SIZE] = units_parse_size,
+		[OPTION_TIME] = units_parse_time,
+	};
+	uint64_t *number = slot;
+
+	if (parsers[spec->kind](value, number, err) < 0)
+		return bad_value(as, value, err);
 	if (!spec->is_above_zero || *number > 0)
 		return 0;
 	sbx_error_why(err, "with 0 nothing would be possible");
 	sbx_error_fix(err, "give a larger value, or leave the option out");
 	return bad_value(as, value, err);
-}
-
-static int store_number(const struct option_spec *spec, void *slot, const char *value,
-			struct written as, struct sbx_error *err)
-{
-	return units_parse_count(value, slot, err) < 0 ? bad_value(as, value, err)
-						       : check_zero(spec, slot, value, as, err);
-}
-
-static int store_size(const struct option_spec *spec, void *slot, const char *value,
-		      struct written as, struct sbx_error *err)
-{
-	return units_parse_size(value, slot, err) < 0 ? bad_value(as, value, err)
-						      : check_zero(spec, slot, value, as, err);
-}
-
-static int store_time(const struct option_spec *spec, void *slot, const char *value,
-		      struct written as, struct sbx_error *err)
-{
-	return units_parse_time(value, slot, err) < 0 ? bad_value(as, value, err)
-						      : check_zero(spec, slot, value, as, err);
 }
 
 static int store_fd(const struct option_spec *spec, void *slot, const char *value,
@@ -161,9 +150,8 @@ static int store_list(const struct option_spec *spec, void *slot, const char *va
 		      struct written as, struct sbx_error *err)
 {
 	struct option_list *list = slot;
-	const char **items;
+	const char **items = reallocarray(list->items, list->n_items + 1, sizeof(*items));
 
-	items = reallocarray(list->items, list->n_items + 1, sizeof(*items));
 	if (!items)
 		return sbx_error_what(err, -ENOMEM, "cannot store option '%.*s'", as.len, as.word);
 	items[list->n_items] = value;
@@ -210,8 +198,8 @@ static const struct option_value option_values[] = {
 	[OPTION_PATH] = { true, store_path, has_text },
 	[OPTION_CHOICE] = { true, store_choice, has_text },
 	[OPTION_NUMBER] = { true, store_number, has_number },
-	[OPTION_SIZE] = { true, store_size, has_number },
-	[OPTION_TIME] = { true, store_time, has_number },
+	[OPTION_SIZE] = { true, store_number, has_number },
+	[OPTION_TIME] = { true, store_number, has_number },
 	[OPTION_FD] = { true, store_fd, has_fd },
 	[OPTION_LIST] = { true, store_list, has_items },
 	[OPTION_PATHS] = { true, store_list, has_items },
