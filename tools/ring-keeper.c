@@ -29,6 +29,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "ring/members.h"
 #include "ring/region.h"
 #include "service/clients.h"
 
@@ -372,9 +373,10 @@ struct request {
 	bool with_data;
 };
 
-static void take_member(const struct json_item *name, const struct json_item *value,
-			struct request *request)
+static void take_member(const struct json_item *name, const struct json_item *value, void *userdata)
 {
+	struct request *request = userdata;
+
 	if (json_equals(name, "data"))
 		request->with_data = value->kind == JSON_TRUE;
 	if (value->kind != JSON_STRING)
@@ -390,24 +392,11 @@ static void take_member(const struct json_item *name, const struct json_item *va
 
 static int parse_request(const struct client_message *message, struct request *ret)
 {
-	struct request request = { .role = N_ROLES };
-	struct json_scanner scanner;
-	struct json_item name, value;
-	int r;
-
-	json_scan(&scanner, message->bytes, message->n_bytes);
-	if (json_next(&scanner, &name) != 1 || name.kind != JSON_OBJECT_BEGIN)
-		return -EBADMSG;
-	while ((r = json_next_member(&scanner, &name, &value)) == 1) {
-		take_member(&name, &value, &request);
-		if (json_skip(&scanner, &value) < 0)
-			return -EBADMSG;
-	}
+	*ret = (struct request){ .role = N_ROLES };
 	/* The text may not go on after the object. */
-	if (r < 0 || json_next(&scanner, &name) != 0)
-		return -EBADMSG;
-	*ret = request;
-	return 0;
+	return json_validate(message->bytes, message->n_bytes, NULL, NULL) < 0
+		       ? -EBADMSG
+		       : members_each(message->bytes, message->n_bytes, take_member, ret);
 }
 
 static void on_message(void *data, const struct client_message *message)

@@ -10,6 +10,8 @@
 #include "base/json.h"
 #include "base/text.h"
 
+#include "ring/members.h"
+
 #define ANSWER_USEC UINT64_C(5000000)
 
 static const struct {
@@ -17,21 +19,21 @@ static const struct {
 	bool is_text;
 	size_t offset, size;
 } members[] = {
-#define MEMBER(member, name, is_text)                                                              \
+#define TEXT_OR_NUMBER(member, name, is_text)                                                      \
 	{                                                                                          \
 		name, is_text, offsetof(struct ring_status, member),                               \
 			sizeof(((struct ring_status *)NULL)->member)                               \
 	}
-	MEMBER(name, "name", true),
-	MEMBER(state, "state", true),
-	MEMBER(mode, "mode", true),
-	MEMBER(capacity, "capacity", false),
-	MEMBER(keeper_pid, "keeper_pid", false),
-	MEMBER(pids[SBX_RING_SERVER], "server_pid", false),
-	MEMBER(pids[SBX_RING_CLIENT], "client_pid", false),
-	MEMBER(n_bytes[SBX_RING_SERVER], "server_bytes", false),
-	MEMBER(n_bytes[SBX_RING_CLIENT], "client_bytes", false),
-#undef MEMBER
+	TEXT_OR_NUMBER(name, "name", true),
+	TEXT_OR_NUMBER(state, "state", true),
+	TEXT_OR_NUMBER(mode, "mode", true),
+	TEXT_OR_NUMBER(capacity, "capacity", false),
+	TEXT_OR_NUMBER(keeper_pid, "keeper_pid", false),
+	TEXT_OR_NUMBER(pids[SBX_RING_SERVER], "server_pid", false),
+	TEXT_OR_NUMBER(pids[SBX_RING_CLIENT], "client_pid", false),
+	TEXT_OR_NUMBER(n_bytes[SBX_RING_SERVER], "server_bytes", false),
+	TEXT_OR_NUMBER(n_bytes[SBX_RING_CLIENT], "client_bytes", false),
+#undef TEXT_OR_NUMBER
 };
 
 static void take_text(const struct json_item *value, char *to, size_t size)
@@ -45,8 +47,7 @@ static void take_text(const struct json_item *value, char *to, size_t size)
 	(void)snprintf(to, size, "%s", text_string(&shown));
 }
 
-static void take_member(const struct json_item *name, const struct json_item *value,
-			struct ring_status *status)
+static void take_member(const struct json_item *name, const struct json_item *value, void *status)
 {
 	for (size_t i = 0; i < N_ELEMENTS(members); i++) {
 		char *to = (char *)status + members[i].offset;
@@ -64,22 +65,11 @@ static void take_member(const struct json_item *name, const struct json_item *va
 int ring_status_parse(const char *bytes, size_t n_bytes, struct ring_status *ret)
 {
 	struct ring_status status = { .capacity = 0 };
-	struct json_scanner scanner;
-	struct json_item name, value;
-	int r;
+	int r = members_each(bytes, n_bytes, take_member, &status);
 
-	json_scan(&scanner, bytes, n_bytes);
-	if (json_next(&scanner, &name) != 1 || name.kind != JSON_OBJECT_BEGIN)
-		return -EBADMSG;
-	while ((r = json_next_member(&scanner, &name, &value)) == 1) {
-		take_member(&name, &value, &status);
-		if (json_skip(&scanner, &value) < 0)
-			return -EBADMSG;
-	}
-	if (r < 0)
-		return -EBADMSG;
-	*ret = status;
-	return 0;
+	if (r == 0)
+		*ret = status;
+	return r;
 }
 
 int ring_status_ask(const char *name, struct ring_status *ret)

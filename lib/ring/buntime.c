@@ -29,6 +29,7 @@
 #include <sbx/ring.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "base/le32.h"
 #include "base/lines.h"
 #include "ring/members.h"
@@ -51,9 +52,9 @@ static bool is_size(uint64_t total_bytes)
 static int write_headers(int fd, size_t total_bytes)
 {
 	uint32_t capacity = (uint32_t)(half_of(total_bytes) - BUNTIME_DATA_OFFSET);
-	const uint8_t bytes[] = { (uint8_t)capacity, (uint8_t)(capacity >> 8),
-				  (uint8_t)(capacity >> 16), (uint8_t)(capacity >> 24) };
+	uint8_t bytes[sizeof(capacity)];
 
+	le32_store(bytes, capacity);
 	for (size_t half = 0; half < 2; half++) {
 		off_t at = (off_t)(half * half_of(total_bytes) + BUNTIME_CAPACITY_OFFSET);
 		ssize_t n = pwrite(fd, bytes, sizeof(bytes), at);
@@ -260,9 +261,9 @@ int buntime_send(struct buntime *buntime, const void *bytes, size_t n_bytes)
 	if (BUNTIME_LENGTH_SIZE + n_bytes > buntime->capacity - 1 - n_unread)
 		return SBX_RING_FULL;
 
-	const uint8_t length[BUNTIME_LENGTH_SIZE] = { (uint8_t)n_bytes, (uint8_t)(n_bytes >> 8),
-						      (uint8_t)(n_bytes >> 16),
-						      (uint8_t)(n_bytes >> 24) };
+	uint8_t length[BUNTIME_LENGTH_SIZE];
+
+	le32_store(length, (uint32_t)n_bytes);
 	copy_in(buntime, buntime->out_tail, length, sizeof(length));
 	copy_in(buntime, advance(buntime, buntime->out_tail, sizeof(length)), bytes, n_bytes);
 	buntime->out_tail = advance(buntime, buntime->out_tail, sizeof(length) + n_bytes);
@@ -415,8 +416,7 @@ static void add_state(const struct buntime_line *line, struct text *out)
 {
 	struct json_writer writer;
 
-	json_write(&writer, out);
-	json_add_object(&writer);
+	json_begin_object(&writer, out);
 	json_member_string(&writer, "type", "state");
 	json_member_string(&writer, "event", line->event);
 	if (line->data) {
@@ -541,9 +541,9 @@ int buntime_listen(const char *directory, struct buntime_socket *ret, struct sbx
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	r = fd < 0 ? -errno : bind_and_listen(fd, path.data);
 	if (r < 0) {
-		(void)sbx_error_what(err, r, "cannot listen on '%s'", path.data);
-		sbx_error_fix(err, "set RUNTIME_DIRECTORY to a directory that belongs to you");
-		return r;
+		return error_fill(err, r, NULL,
+				  "set RUNTIME_DIRECTORY to a directory that belongs to you",
+				  "cannot listen on '%s'", path.data);
 	}
 	*ret = (struct buntime_socket){ .path = text_take(&path), .fd = take_fd(&fd) };
 	return 0;

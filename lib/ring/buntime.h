@@ -47,7 +47,6 @@ struct text;
 /* Bytes of a segment; a multiple of 8. */
 #define BUNTIME_TOTAL_MIN 4096
 #define BUNTIME_TOTAL_MAX 1073741824
-#define BUNTIME_TOTAL_DEFAULT 1048576
 
 struct buntime {
 	uint8_t *segment;

@@ -11,14 +11,13 @@
 
 #include "ring/channel.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <sbx/error.h>
 #include <sbx/frame-layout.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/le32.h"
 #include "ring/deadline.h"
 #include "ring/memory.h"
@@ -39,10 +38,7 @@ static transport_open_fn *const openers[] = {
 
 static int refuse_config(struct sbx_error *err, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, -EINVAL, "cannot open a channel");
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return -EINVAL;
+	return error_fill(err, -EINVAL, why, fix, "cannot open a channel");
 }
 
 static int check_config(const struct sbx_ring_config *config, int role, int socket,
@@ -141,10 +137,9 @@ int sbx_ring_reconnect(struct sbx_ring **ring, struct sbx_error *err)
 	int role = (*ring)->role, r;
 
 	if (!(*ring)->endpoint[0]) {
-		(void)sbx_error_what(err, -ENOTCONN, "cannot open the channel again");
-		sbx_error_why(err, "it came over a socket and has no endpoint");
-		sbx_error_fix(err, "open it with an endpoint instead of a socket");
-		return -ENOTCONN;
+		return error_fill(err, -ENOTCONN, "it came over a socket and has no endpoint",
+				  "open it with an endpoint instead of a socket",
+				  "cannot open the channel again");
 	}
 
 	_cleanup_free_ char *endpoint = strdup((*ring)->endpoint);
@@ -474,15 +469,6 @@ size_t sbx_ring_reserve_max(const struct sbx_ring *ring)
 
 /* ---- receiving ---- */
 
-static int violated(struct sbx_ring *ring, enum ring_violation violation)
-{
-	ring->violation = violation;
-	ring->failure = -EPROTO;
-	if (ring->transport->refuse)
-		ring->transport->refuse(ring);
-	return -EPROTO;
-}
-
 static int make_room(struct sbx_ring *ring, size_t n_bytes)
 {
 	size_t n_wanted = ring->n_allocated ? ring->n_allocated : 4096;
@@ -509,11 +495,11 @@ static int check_order(struct sbx_ring *ring, size_t n_bytes, uint32_t kind)
 	if (kind & SBX_RING_RECORD_ABORT)
 		return kind == SBX_RING_RECORD_ABORT && n_bytes == 0 && ring->is_partial
 			       ? 0
-			       : violated(ring, RING_PARTS_OUT_OF_ORDER);
+			       : ring_violated(ring, RING_PARTS_OUT_OF_ORDER);
 	if (begins == ring->is_partial || (!ends && n_bytes != ring->record_max))
-		return violated(ring, RING_PARTS_OUT_OF_ORDER);
+		return ring_violated(ring, RING_PARTS_OUT_OF_ORDER);
 	if (ring->is_partial && ring->message_size + n_bytes > SBX_RING_MESSAGE_MAX)
-		return violated(ring, RING_MESSAGE_OVER_LIMIT);
+		return ring_violated(ring, RING_MESSAGE_OVER_LIMIT);
 	return 0;
 }
 
@@ -742,20 +728,15 @@ static int receive_checked_frame(struct sbx_ring *ring, uint64_t timeout_usec)
 {
 	int r = receive_message(ring, timeout_usec);
 
-	return r == 0 && ring->message_size < FRAME_START ? violated(ring, RING_FRAME_TOO_SHORT)
-							  : r;
+	return r == 0 && ring->message_size < FRAME_START
+		       ? ring_violated(ring, RING_FRAME_TOO_SHORT)
+		       : r;
 }
 
 int sbx_ring_send_frame(struct sbx_ring *ring, uint8_t type, uint32_t request_id,
 			const void *payload, size_t n_bytes, unsigned flags, uint64_t timeout_usec)
 {
-	const uint8_t start[FRAME_START] = {
-		type,
-		(uint8_t)request_id,
-		(uint8_t)(request_id >> 8),
-		(uint8_t)(request_id >> 16),
-		(uint8_t)(request_id >> 24),
-	};
+	uint8_t start[FRAME_START] = { type };
 	const struct pieces pieces = {
 		.first = start,
 		.n_first = sizeof(start),
@@ -763,6 +744,7 @@ int sbx_ring_send_frame(struct sbx_ring *ring, uint8_t type, uint32_t request_id
 		.n_second = n_bytes,
 	};
 
+	le32_store(start + SBX_FRAME_REQUEST_ID_OFFSET - SBX_FRAME_TYPE_OFFSET, request_id);
 	return send_pieces(ring, &pieces, flags, timeout_usec);
 }
 

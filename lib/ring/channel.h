@@ -12,6 +12,7 @@
  *   sbx_ring_receive()  peek, copy, release; wait while there is no record
  */
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -67,8 +68,7 @@ struct transport {
 	size_t (*count_bytes)(const struct sbx_ring *ring);
 	/* Most bytes of the other side that waited at once. */
 	size_t (*count_high_water)(const struct sbx_ring *ring);
-	/* Tells the other side, and observers, that its violation has ended the channel. NULL: only
-	 * close does. */
+	/* Tells the other side, and observers, that its violation has ended the channel. */
 	void (*refuse)(struct sbx_ring *ring);
 	/* Says goodbye and frees everything but struct sbx_ring's own members. */
 	void (*close)(struct sbx_ring *ring);
@@ -103,6 +103,16 @@ struct sbx_ring {
 	struct ring_kept *kept; /* frames that came before a response, oldest first */
 	struct ring_kept *lent; /* the one that the caller reads */
 };
+
+/* The channel has no state that could be repaired: the other side is told, and nothing more is
+ * read. */
+static inline int ring_violated(struct sbx_ring *ring, int violation)
+{
+	ring->violation = violation;
+	ring->failure = -EPROTO;
+	ring->transport->refuse(ring);
+	return -EPROTO;
+}
 
 /*
  * Opens one side. Takes @socket (>= 0), even on failure. In @config channel.c has replaced each 0

@@ -372,12 +372,10 @@ static int listen_at_port(const struct sbx_ring_config *config, struct address *
 	return r < 0 ? refuse_for(r, text_of(config), reasons_to_listen, err) : 0;
 }
 
-#define _cleanup_endpoint_ _cleanup_(endpoint_deinit)
-
 int endpoint_listen(const struct sbx_ring_config *config, struct endpoint *ret, char **ret_name,
 		    struct sbx_error *err)
 {
-	_cleanup_endpoint_ struct endpoint endpoint = ENDPOINT_INIT;
+	_cleanup_(endpoint_deinit) struct endpoint endpoint = ENDPOINT_INIT;
 	struct address address = { .size = 0 };
 	int r = parse_address(config, &address, err);
 

@@ -6,6 +6,8 @@
 
 #include "ring/members.h"
 
+#include <errno.h>
+
 static const char *take_member(struct json_scanner *scanner, const struct json_item *name,
 			       const struct json_item *value, const struct member *members,
 			       size_t n_members, bool *seen, void *ret)
@@ -46,6 +48,23 @@ const char *members_read(const void *bytes, size_t n_bytes, const struct member 
 		if (!seen[i] && members[i].missing)
 			return members[i].missing;
 	return NULL;
+}
+
+int members_each(const void *bytes, size_t n_bytes, members_visit *visit, void *userdata)
+{
+	struct json_scanner scanner;
+	struct json_item name, value;
+	int r;
+
+	json_scan(&scanner, bytes, n_bytes);
+	if (json_next(&scanner, &name) != 1 || name.kind != JSON_OBJECT_BEGIN)
+		return -EBADMSG;
+	while ((r = json_next_member(&scanner, &name, &value)) == 1) {
+		visit(&name, &value, userdata);
+		if (json_skip(&scanner, &value) < 0)
+			return -EBADMSG;
+	}
+	return r < 0 ? -EBADMSG : 0;
 }
 
 const char *members_take_value(struct json_scanner *scanner, const struct json_item *value,

@@ -34,6 +34,11 @@ struct member {
  */
 const char *members_read(const void *bytes, size_t n_bytes, const struct member *members,
 			 size_t n_members, void *ret);
+/* Calls @visit for each member of one object, known or not. 0, or -EBADMSG. What follows the object
+ * is not read. */
+typedef void members_visit(const struct json_item *name, const struct json_item *value,
+			   void *userdata);
+int members_each(const void *bytes, size_t n_bytes, members_visit *visit, void *userdata);
 /* The text of a value, for take(): it points into the scanned bytes. */
 const char *members_take_value(struct json_scanner *scanner, const struct json_item *value,
 			       const char **ret, size_t *ret_n_bytes);

@@ -206,8 +206,7 @@ int module_print(const struct module_message *message, struct text *out)
 
 	if (problem)
 		return -EBADMSG;
-	json_write(&writer, out);
-	json_add_object(&writer);
+	json_begin_object(&writer, out);
 	json_add_plain_name(&writer, "module");
 	json_add_string_bytes(&writer, message->module, n_name);
 	json_add_plain_name(&writer, "error");

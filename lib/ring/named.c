@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "ring/deadline.h"
 #include "ring/endpoint.h"
+#include "ring/members.h"
 
 #define SYSTEM_DIRECTORY "/run/sbx/rings"
 #define BELOW_RUNTIME "/sbx/rings"
@@ -116,9 +117,8 @@ int named_connect(const char *name, struct sbx_error *err)
 	uid_t uid = (uid_t)-1;
 	int r = named_check(name, err);
 
-	if (r < 0)
-		return r;
-	r = make_address(name, &address, err);
+	if (r >= 0)
+		r = make_address(name, &address, err);
 	if (r < 0)
 		return r;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -157,9 +157,10 @@ static void answer_deinit(struct answer *answer)
 	text_deinit(&answer->fix);
 }
 
-static void take_member(struct answer *answer, const struct json_item *name,
-			const struct json_item *value)
+static void take_member(const struct json_item *name, const struct json_item *value, void *userdata)
 {
+	struct answer *answer = userdata;
+
 	if (json_equals(name, "ok"))
 		answer->is_ok = value->kind == JSON_TRUE;
 	if (value->kind != JSON_STRING)
@@ -175,30 +176,12 @@ static void take_member(struct answer *answer, const struct json_item *name,
 		(void)json_decode(value, &answer->fix);
 }
 
-static int parse_answer(const char *bytes, size_t n_bytes, struct answer *ret)
-{
-	struct json_scanner scanner;
-	struct json_item name, value;
-	int r;
-
-	json_scan(&scanner, bytes, n_bytes);
-	if (json_next(&scanner, &name) != 1 || name.kind != JSON_OBJECT_BEGIN)
-		return -EPROTO;
-	while ((r = json_next_member(&scanner, &name, &value)) == 1) {
-		take_member(ret, &name, &value);
-		if (json_skip(&scanner, &value) < 0)
-			return -EPROTO;
-	}
-	return r < 0 ? -EPROTO : 0;
-}
-
 static int judge_answer(const char *name, const char *bytes, size_t n_bytes, struct sbx_error *err)
 {
 	_cleanup_(answer_deinit) struct answer answer = { .code = -EPROTO };
-	int r = parse_answer(bytes, n_bytes, &answer);
 
-	if (r < 0)
-		return fail(err, r, name, "its keeper has not answered with a JSON object",
+	if (members_each(bytes, n_bytes, take_member, &answer) < 0)
+		return fail(err, -EPROTO, name, "its keeper has not answered with a JSON object",
 			    "check that both are of the same version of sbx");
 	if (answer.is_ok)
 		return 0;

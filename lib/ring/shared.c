@@ -121,16 +121,6 @@ static void shared_refuse(struct sbx_ring *ring)
 	(void)shutdown(shared->socket, SHUT_RDWR);
 }
 
-/* The channel has no state that could be repaired: the other side is told, and nothing more is
- * read. */
-static int violated(struct shared *shared, int violation)
-{
-	shared->ring.violation = violation;
-	shared->ring.failure = -EPROTO;
-	shared_refuse(&shared->ring);
-	return -EPROTO;
-}
-
 /* The other side's state word. 0: open, SBX_RING_CLOSED, or -EPROTO. */
 static int other_state(struct shared *shared)
 {
@@ -139,7 +129,7 @@ static int other_state(struct shared *shared)
 	if (state == SBX_RING_STATE_OPEN)
 		return 0;
 	return state == SBX_RING_STATE_CLOSED ? SBX_RING_CLOSED
-					      : violated(shared, RING_STATE_UNKNOWN);
+					      : ring_violated(&shared->ring, RING_STATE_UNKNOWN);
 }
 
 /* ---- waking the other side ---- */
@@ -247,7 +237,7 @@ static int shared_reserve(struct sbx_ring *ring, size_t n_bytes, void **ret)
 		return 0;
 	}
 	if (r < 0)
-		return violated(shared, -r);
+		return ring_violated(&shared->ring, -r);
 	look_after_misses(shared);
 	r = look_before_publish(shared);
 	return r < 0 ? r : SBX_RING_FULL;
@@ -324,7 +314,7 @@ static int peek_record(struct shared *shared, const void **ret, size_t *ret_n_by
 				       : stream_peek(&shared->consumer, &at, &n_bytes, ret_kind);
 
 	if (r < 0)
-		return violated(shared, -r);
+		return ring_violated(&shared->ring, -r);
 	*ret = at;
 	*ret_n_bytes = n_bytes;
 	return r;
@@ -409,7 +399,7 @@ static bool can_write(struct shared *shared)
 			       shared->region.record_max + SBX_RING_CELL_PAYLOAD_OFFSET);
 
 	if (r < 0)
-		(void)violated(shared, -r);
+		(void)ring_violated(&shared->ring, -r);
 	return r <= 0 || other_state(shared) != 0;
 }
 

@@ -99,14 +99,6 @@ static void socket_refuse(struct sbx_ring *ring)
 	(void)shutdown(of(ring)->socket, SHUT_RDWR);
 }
 
-static int fail(struct socket_ring *s, enum ring_violation violation)
-{
-	s->ring.violation = violation;
-	s->ring.failure = -EPROTO;
-	socket_refuse(&s->ring);
-	return -EPROTO;
-}
-
 static bool has_exited(struct socket_ring *s)
 {
 	struct pollfd pidfd = { .fd = s->pidfd, .events = POLLIN };
@@ -185,7 +177,7 @@ static ssize_t read_some(struct socket_ring *s, int flags)
 	}
 	s->is_dry = !s->is_packet && (size_t)n < room;
 	if ((size_t)n > room)
-		return fail(s, RING_LENGTH_OVER_LIMIT);
+		return ring_violated(&s->ring, RING_LENGTH_OVER_LIMIT);
 	s->in.end += (size_t)n;
 	if (s->ring.statistics.high_water_bytes < queue_len(&s->in))
 		s->ring.statistics.high_water_bytes = queue_len(&s->in);
@@ -227,7 +219,7 @@ static int look(struct socket_ring *s, size_t *ret_n_bytes)
 		return SBX_RING_CLOSED;
 	}
 	if (length > SBX_RING_MESSAGE_MAX)
-		return fail(s, RING_LENGTH_OVER_LIMIT);
+		return ring_violated(&s->ring, RING_LENGTH_OVER_LIMIT);
 	*ret_n_bytes = length;
 	return len - HEADER_SIZE < length ? SBX_RING_EMPTY : 0;
 }
@@ -335,7 +327,7 @@ static int read_welcome(struct socket_ring *s)
 			return r < 0 ? r : NOT_CONNECTED;
 	}
 	if (le32_load(s->in.bytes + s->in.begin) != WELCOME)
-		return fail(s, RING_STATE_UNKNOWN);
+		return ring_violated(&s->ring, RING_STATE_UNKNOWN);
 	queue_drop(&s->in, HEADER_SIZE);
 	s->awaits_welcome = false;
 	return 0;
