@@ -215,11 +215,11 @@ static int adopt(int passed, struct arena *arena, struct handover *handover, str
 	int flags = fcntl(fd, F_GETFL);
 
 	if (get_option(fd, SO_TYPE) != SOCK_STREAM || get_option(fd, SO_ACCEPTCONN) != 1) {
-		(void)sbx_error_what(err, -ENOTSOCK, "cannot use the file descriptor %d", passed);
-		sbx_error_why(err, "the service manager passed it, and it is not a listening "
-				   "stream socket");
-		sbx_error_fix(err, "write ListenStream= in the .socket unit");
-		return -ENOTSOCK;
+		return error_fill(err, -ENOTSOCK,
+				  "the service manager passed it, and it is not a listening "
+				  "stream socket",
+				  "write ListenStream= in the .socket unit",
+				  "cannot use the file descriptor %d", passed);
 	}
 	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return sbx_error_what(err, -errno, "cannot use the file descriptor %d", passed);

@@ -34,10 +34,9 @@ int proxy_refuse_unused(const struct proxy_values *values, const char *const *us
 			name++;
 		if (*name || !option_is_given(spec, values))
 			continue;
-		(void)sbx_error_what(err, -EINVAL, "--%s has no effect on '%s'", spec->name, verb);
-		sbx_error_why(err, "it is for 'sbx-proxy --policy', the proxy without a service");
-		sbx_error_fix(err, "leave it out");
-		return -EINVAL;
+		return error_fill(err, -EINVAL,
+				  "it is for 'sbx-proxy --policy', the proxy without a service",
+				  "leave it out", "--%s has no effect on '%s'", spec->name, verb);
 	}
 	return 0;
 }
@@ -120,15 +119,10 @@ int process_prepare(struct process *process, service_reload_fn *reload, void *us
 		process->layers[n_layers] = "seccomp";
 	confinement.writable = spool.len > 0 ? spool.data : NULL;
 	r = confine_files(&confinement, err);
-	if (r < 0)
-		return r;
-	r = resolver_new(service_ready(process->service), &resolver, &process->resolver, err);
+	if (r >= 0)
+		r = resolver_new(service_ready(process->service), &resolver, &process->resolver,
+				 err);
 	return r < 0 ? r : confine_calls(&confinement, err);
-}
-
-static uint64_t or_usual(uint64_t value, uint64_t usual)
-{
-	return value > 0 ? value : usual;
 }
 
 int process_add_worker(struct process *process, int fd, uid_t uid, struct sbx_error *err)
@@ -149,11 +143,11 @@ int process_add_worker(struct process *process, int fd, uid_t uid, struct sbx_er
 		.uid = uid,
 	};
 
-	options.timeouts.head_usec = or_usual(values->head_usec, options.timeouts.head_usec);
-	options.timeouts.idle_usec = or_usual(values->idle_usec, options.timeouts.idle_usec);
+	options.timeouts.head_usec = tool_or_usual(values->head_usec, options.timeouts.head_usec);
+	options.timeouts.idle_usec = tool_or_usual(values->idle_usec, options.timeouts.idle_usec);
 	options.limits.n_connections =
-		or_usual(values->max_connections, options.limits.n_connections);
-	options.limits.n_bytes = or_usual(values->max_bytes, options.limits.n_bytes);
-	options.limits.bytes_per_sec = or_usual(values->rate, options.limits.bytes_per_sec);
+		tool_or_usual(values->max_connections, options.limits.n_connections);
+	options.limits.n_bytes = tool_or_usual(values->max_bytes, options.limits.n_bytes);
+	options.limits.bytes_per_sec = tool_or_usual(values->rate, options.limits.bytes_per_sec);
 	return worker_new(&options, &process->worker, err);
 }

@@ -10,6 +10,7 @@
 #include "proxy.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +18,48 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "policy/artefact.h"
+#include "policy/compose.h"
+#include "policy/model.h"
 #include "policy/request.h"
 #include "registry/handover.h"
 
 #include "tool.h"
+
+/* ---- the policy, composed like that of a sandbox in the mode proxy ---- */
+
+#define POLICY_BYTES_MAX ((size_t)256 * 1024 * 1024)
+
+/* An extension program would have to be asked about every request, and could not be: without its
+ * vote the rules would allow more than the file says. */
+static int refuse_extensions(const char *path, const struct policy *policy, struct sbx_error *err)
+{
+	if (policy->n_extensions == 0)
+		return 0;
+	(void)sbx_error_what(err, -EINVAL, "cannot use the policy '%s' for a proxy", path);
+	sbx_error_why(err, "its extension '%s' would not be asked", policy->extensions[0].name);
+	sbx_error_fix(err, "take 'extensions' out of the file");
+	return -EINVAL;
+}
+
+static int compile(const char *path, void **ret_block, size_t *ret_n_bytes, struct sbx_error *err)
+{
+	_cleanup_policy_ struct policy *policy = NULL;
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes = 0;
+	int r = file_read(AT_FDCWD, path, POLICY_BYTES_MAX, &bytes, &n_bytes, err);
+
+	if (r >= 0)
+		r = policy_load(path, bytes, n_bytes, &policy, err);
+	if (r >= 0)
+		r = refuse_extensions(path, policy, err);
+	return r < 0 ? r : policy_compile_proxied(policy, ret_block, ret_n_bytes, err);
+}
+
+/* ---- the process ---- */
 
 struct alone {
 	struct process process;
@@ -47,7 +83,7 @@ static int load_policy(struct alone *alone, const char *path, struct sbx_error *
 	_cleanup_free_ void *block = NULL;
 	struct artefact artefact;
 	size_t n_bytes = 0;
-	int r = proxy_compile(path, &block, &n_bytes, err);
+	int r = compile(path, &block, &n_bytes, err);
 
 	if (r >= 0)
 		r = artefact_open(block, n_bytes, &artefact, err);
@@ -80,11 +116,10 @@ static int reload(struct alone *alone, struct sbx_error *err)
 	struct proxy_policy *policy = NULL;
 	size_t n_bytes = 0;
 	void *block = NULL;
-	int r = proxy_compile(alone->process.values->policy, &block, &n_bytes, err);
+	int r = compile(alone->process.values->policy, &block, &n_bytes, err);
 
-	if (r < 0)
-		return r;
-	r = proxy_policy_new(block, n_bytes, &policy, err);
+	if (r >= 0)
+		r = proxy_policy_new(block, n_bytes, &policy, err);
 	return r < 0 ? r : worker_replace_policy(alone->process.worker, policy, err);
 }
 

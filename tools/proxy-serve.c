@@ -90,11 +90,6 @@ static int pass_options(struct daemon *daemon, struct sbx_error *err)
 
 /* ---- start ---- */
 
-static size_t or_usual(uint64_t value, size_t usual)
-{
-	return value > 0 ? (size_t)value : usual;
-}
-
 static int start(struct daemon *daemon, struct sbx_error *err)
 {
 	const struct proxy_values *values = daemon->values;
@@ -103,10 +98,10 @@ static int start(struct daemon *daemon, struct sbx_error *err)
 		.program = PROGRAM,
 		.arguments = daemon->arguments,
 		.environment = (const char *const *)environ,
-		.n_clients_max = or_usual(values->max_clients, CLIENTS_DEFAULT),
-		.n_workers_max = or_usual(values->max_workers, PROXY_WORKERS_DEFAULT),
+		.n_clients_max = tool_or_usual(values->max_clients, CLIENTS_DEFAULT),
+		.n_workers_max = tool_or_usual(values->max_workers, PROXY_WORKERS_DEFAULT),
 		.n_workers_each_max =
-			or_usual(values->max_workers_each, PROXY_WORKERS_EACH_DEFAULT),
+			tool_or_usual(values->max_workers_each, PROXY_WORKERS_EACH_DEFAULT),
 	};
 	int r = pass_options(daemon, err);
 

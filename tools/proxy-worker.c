@@ -33,10 +33,9 @@ static int check_socket(const struct proxy_values *values, struct sbx_error *err
 	if (values->fd >= 0 && getsockopt(values->fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
 	    type == SOCK_SEQPACKET)
 		return 0;
-	(void)sbx_error_what(err, -EINVAL, "a worker needs a hand-over socket");
-	sbx_error_why(err, "--fd names no SOCK_SEQPACKET socket");
-	sbx_error_fix(err, "let sbx-spawn or 'sbx-proxy serve' start it");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, "--fd names no SOCK_SEQPACKET socket",
+			  "let sbx-spawn or 'sbx-proxy serve' start it",
+			  "a worker needs a hand-over socket");
 }
 
 static int map_page(struct process *process, struct sbx_error *err)

@@ -40,10 +40,7 @@ struct proxy_values {
 	uint64_t uid;
 };
 
-verb_fn proxy_run_alone;
-verb_fn proxy_run_worker;
-verb_fn proxy_verb_serve;
-verb_fn proxy_verb_status;
+verb_fn proxy_run_alone, proxy_run_worker, proxy_verb_serve, proxy_verb_status;
 
 /* Options that a verb does not use. */
 extern const struct option_spec proxy_options[];
@@ -79,9 +76,6 @@ int process_prepare(struct process *process, service_reload_fn *reload, void *us
 		    const char *readable, struct sbx_error *err);
 /* Takes @fd, the hand-over socket or -EBADF. */
 int process_add_worker(struct process *process, int fd, uid_t uid, struct sbx_error *err);
-
-/* proxy-policy.c: the policy of a file, compiled for a proxy. */
-int proxy_compile(const char *path, void **ret_block, size_t *ret_n_bytes, struct sbx_error *err);
 
 /* proxy-listen.c: the sockets of --listen, --listen-unix and LISTEN_FDS; texts in @arena. */
 struct arena;

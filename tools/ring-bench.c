@@ -6,7 +6,7 @@
  * The command line of tests/bench/ring-*.c, which has the table of benchmarks and the method.
  */
 
-#include "ring-bench.h"
+#include "ring.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,18 +18,6 @@
 #include "tool.h"
 
 #define QUICK_REPETITIONS 1
-
-#define OPTION(...) OPTION_ROW(struct ring_bench_values, __VA_ARGS__)
-
-const struct option_spec ring_bench_options[] = {
-	OPTION("filter", 0, OPTION_STRING, filter, "TEXT",
-	       "only benchmarks with TEXT in their name"),
-	OPTION("repetitions", 0, OPTION_NUMBER, n_repetitions, "N",
-	       "measure each N times, up to 1000 (15)", .is_above_zero = true),
-	OPTION("quick", 0, OPTION_FLAG, quick, NULL, "measure each once, with fewer messages"),
-	OPTION("list", 0, OPTION_FLAG, list, NULL, "list the benchmarks and measure nothing"),
-	OPTION_END,
-};
 
 /* ---- options ---- */
 
@@ -48,7 +36,7 @@ static int check_filter(const char *filter, struct sbx_error *err)
 			  "no benchmark has '%s' in its name", filter);
 }
 
-static int check_repetitions(const struct ring_bench_values *values, struct sbx_error *err)
+static int check_repetitions(const struct ring_values *values, struct sbx_error *err)
 {
 	if (values->n_repetitions > 0 && values->quick)
 		return error_fill(err, -EINVAL, "--quick means one repetition",
@@ -98,7 +86,7 @@ static const char *why_not(const struct pair *pair, const struct ring_bench *ben
 static int measure_one(struct tool_run *run, struct pair *pair, const struct ring_bench *bench,
 		       struct sbx_error *err)
 {
-	const struct ring_bench_values *values = run->values;
+	const struct ring_values *values = run->values;
 	struct ring_result results[RING_N_PLACES];
 	const char *why = why_not(pair, bench);
 	size_t n = 0;
@@ -111,9 +99,9 @@ static int measure_one(struct tool_run *run, struct pair *pair, const struct rin
 	}
 	tool_show_measuring(run, bench->name);
 	r = ring_measure(pair, bench,
-			 values->quick		     ? QUICK_REPETITIONS
-			 : values->n_repetitions > 0 ? values->n_repetitions
-						     : RING_REPETITIONS_DEFAULT,
+			 values->quick
+				 ? QUICK_REPETITIONS
+				 : tool_or_usual(values->n_repetitions, RING_REPETITIONS_DEFAULT),
 			 values->quick, results, &n, err);
 	tool_show_measuring(run, "");
 	for (size_t i = 0; r == 0 && i < n; i++) {
@@ -148,7 +136,7 @@ static int measure_selected(struct tool_run *run, const char *filter, struct sbx
 int ring_verb_bench(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
-	const struct ring_bench_values *values = run->values;
+	const struct ring_values *values = run->values;
 
 	if (check_filter(values->filter, err) < 0 || check_repetitions(values, err) < 0)
 		return TOOL_USAGE;

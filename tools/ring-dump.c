@@ -16,11 +16,11 @@
 #include <sbx/ring-layout.h>
 
 #include "base/json.h"
+#include "base/le32.h"
 #include "base/text.h"
 #include "ring/message.h"
 
 #define LINE_BYTES 16
-#define LENGTH_SIZE 4
 #define TYPE_AND_ID 5
 
 struct record {
@@ -37,17 +37,9 @@ struct decoder {
 	const struct dump *dump;
 	uint8_t *bytes;
 	size_t n_bytes, at;
-	uint64_t begin, end;
+	uint64_t begin;
 	const char *problem; /* why decoding ended before the end */
 };
-
-static uint32_t load_u32(const uint8_t *at)
-{
-	uint32_t word;
-
-	memcpy(&word, at, sizeof(word));
-	return word;
-}
 
 static uint64_t load_u64(const uint8_t *at)
 {
@@ -82,7 +74,7 @@ static int start(struct decoder *decoder, const struct dump *dump)
 {
 	uint64_t n = dump->tail - dump->head;
 
-	*decoder = (struct decoder){ .dump = dump, .begin = dump->head, .end = dump->tail };
+	*decoder = (struct decoder){ .dump = dump, .begin = dump->head };
 	if (dump->is_call)
 		n = dump->capacity;
 	if (dump->capacity == 0 || n > dump->capacity) {
@@ -124,8 +116,8 @@ static int next_of_stream(struct decoder *decoder, struct record *ret)
 		return 0;
 	*ret = (struct record){
 		.position = decoder->begin + decoder->at,
-		.length = load_u32(at),
-		.kind = load_u32(at + 4),
+		.length = le32_load(at),
+		.kind = le32_load(at + 4),
 		.payload = at + SBX_RING_RECORD_HEADER_SIZE,
 	};
 	ret->n_shown = least(ret->length, n - SBX_RING_RECORD_HEADER_SIZE);
@@ -146,8 +138,8 @@ static int next_of_call(struct decoder *decoder, struct record *ret)
 		return 0;
 	*ret = (struct record){
 		.position = position,
-		.length = load_u32(at + SBX_RING_CELL_LENGTH_OFFSET),
-		.kind = load_u32(at + SBX_RING_CELL_KIND_OFFSET),
+		.length = le32_load(at + SBX_RING_CELL_LENGTH_OFFSET),
+		.kind = le32_load(at + SBX_RING_CELL_KIND_OFFSET),
 		.payload = at + SBX_RING_CELL_PAYLOAD_OFFSET,
 	};
 	ret->n_shown = least(ret->length, n - SBX_RING_CELL_PAYLOAD_OFFSET);
@@ -190,10 +182,10 @@ static const char *name_type(const struct record *record)
 	name = message_name(record->payload[0]);
 	return name &&
 			       message_check(record->payload[0], MESSAGE_BY_SUPERVISOR,
-					     load_u32(record->payload + 1),
+					     le32_load(record->payload + 1),
 					     record->length - TYPE_AND_ID) != MESSAGE_OK &&
 			       message_check(record->payload[0], MESSAGE_BY_WORKER,
-					     load_u32(record->payload + 1),
+					     le32_load(record->payload + 1),
 					     record->length - TYPE_AND_ID) != MESSAGE_OK
 		       ? NULL
 		       : name;
@@ -230,7 +222,8 @@ static void add_record(struct text *out, const struct decoder *decoder, const st
 	text_addf(out, "  at %" PRIu64 ": %s, %" PRIu32 " bytes", record->position,
 		  name_kind(record->kind), record->length);
 	if (type)
-		text_addf(out, ", frame %s, request %" PRIu32, type, load_u32(record->payload + 1));
+		text_addf(out, ", frame %s, request %" PRIu32, type,
+			  le32_load(record->payload + 1));
 	if (record->n_shown < record->length)
 		text_addf(out, ", the first %zu shown", record->n_shown);
 	text_add_char(out, '\n');
@@ -268,16 +261,6 @@ void dump_add_text(struct text *out, const struct dump *dump)
 
 /* ---- JSON ---- */
 
-static void add_json_hex(struct json_writer *json, const char *name, const uint8_t *bytes,
-			 size_t n_bytes)
-{
-	_cleanup_text_ struct text hex = TEXT_INIT;
-
-	for (size_t i = 0; i < n_bytes; i++)
-		text_addf(&hex, "%02x", bytes[i]);
-	json_member_string(json, name, text_string(&hex));
-}
-
 static void add_json_record(struct json_writer *json, const struct record *record)
 {
 	const char *type = name_type(record);
@@ -288,9 +271,9 @@ static void add_json_record(struct json_writer *json, const struct record *recor
 	json_member_string(json, "kind", name_kind(record->kind));
 	if (type) {
 		json_member_string(json, "type", type);
-		json_member_u64(json, "request_id", load_u32(record->payload + 1));
+		json_member_u64(json, "request_id", le32_load(record->payload + 1));
 	}
-	add_json_hex(json, "payload", record->payload, record->n_shown);
+	json_member_hex(json, "payload", record->payload, record->n_shown);
 	json_end_object(json);
 }
 
@@ -312,8 +295,8 @@ void dump_add_json(struct text *out, const struct dump *dump)
 	json_end_array(&json);
 	if (decoder.problem) {
 		json_member_string(&json, "problem", decoder.problem);
-		add_json_hex(&json, "rest", decoder.bytes + decoder.at,
-			     decoder.n_bytes - decoder.at);
+		json_member_hex(&json, "rest", decoder.bytes + decoder.at,
+				decoder.n_bytes - decoder.at);
 	}
 	json_end_line(&json);
 }

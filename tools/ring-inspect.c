@@ -18,6 +18,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "base/units.h"
@@ -39,8 +40,7 @@ struct inspected {
 
 static void inspected_deinit(struct inspected *inspected)
 {
-	for (int side = 0; side < N_SIDES; side++)
-		close_fd(&inspected->files[side]);
+	fd_close_many(inspected->files, N_SIDES);
 }
 
 static uint64_t word_of(const struct inspected *inspected, int side, size_t at)
@@ -256,7 +256,7 @@ static void dump(const struct tool_run *run, const struct inspected *inspected, 
 			.tail = word_of(inspected, side, SBX_RING_TAIL_OFFSET),
 			.nonce = word_of(inspected, side, SBX_RING_NONCE_OFFSET),
 			.record_max = half_of(inspected, side, SBX_RING_RECORD_MAX_OFFSET),
-			.n_bytes = values->n_dumped > 0 ? values->n_dumped : DUMPED_DEFAULT,
+			.n_bytes = tool_or_usual(values->n_dumped, DUMPED_DEFAULT),
 		};
 
 		run->json ? dump_add_json(out, &dump) : dump_add_text(out, &dump);

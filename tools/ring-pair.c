@@ -16,6 +16,8 @@
 
 #include "tool.h"
 
+#include "base/fd.h"
+
 #define SHELL "/bin/sh"
 
 static const int passed_signals[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT };
@@ -53,18 +55,9 @@ static int start(struct pair *pair, int which, char *const argv[], struct sbx_er
 	return 0;
 }
 
-/* The tool must not keep an end: the HUP of the other is how a command notices that one has
- * ended. */
-static void close_sockets(struct pair *pair)
-{
-	close_fd(&pair->sockets[WITH]);
-	close_fd(&pair->sockets[COMMAND]);
-	pair->sockets[WITH] = pair->sockets[COMMAND] = -EBADF;
-}
-
 static void pair_deinit(struct pair *pair)
 {
-	close_sockets(pair);
+	fd_close_many(pair->sockets, N_ELEMENTS(pair->sockets));
 	(void)sigprocmask(SIG_SETMASK, &pair->inherited, NULL);
 }
 
@@ -134,7 +127,9 @@ int ring_verb_pair(void *context, int n_operands, char *operands[], struct sbx_e
 		r = start(&pair, WITH, shell, err);
 	if (r == 0)
 		r = start(&pair, COMMAND, operands, err);
-	close_sockets(&pair);
+	/* The tool must not keep an end: the HUP of the other is how a command notices that one has
+	 * ended. */
+	fd_close_many(pair.sockets, N_ELEMENTS(pair.sockets));
 	for (reap(&pair); pair.pids[WITH] > 0 || pair.pids[COMMAND] > 0; reap(&pair))
 		if (sigwaitinfo(&pair.waited, &info) > 0 && info.si_signo != SIGCHLD)
 			pass_signal(&pair, &info);

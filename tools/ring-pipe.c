@@ -35,10 +35,8 @@ struct piping {
 
 static void piping_deinit(struct piping *piping)
 {
-	close_fd(&piping->sockets[SBX_RING_SERVER]);
-	close_fd(&piping->sockets[SBX_RING_CLIENT]);
-	close_fd(&piping->pipe[0]);
-	close_fd(&piping->pipe[1]);
+	fd_close_many(piping->sockets, N_ELEMENTS(piping->sockets));
+	fd_close_many(piping->pipe, N_ELEMENTS(piping->pipe));
 	close_fd(&piping->consumer);
 	side_deinit(&piping->side);
 }
@@ -123,9 +121,8 @@ static int start(struct piping *piping, char *const argv[], struct sbx_error *er
 	if (piping->writer_pid < 0)
 		return sbx_error_what(err, -errno, "cannot start the process that writes");
 	close_fd(&piping->sockets[SBX_RING_CLIENT]);
-	close_fd(&piping->pipe[0]);
-	close_fd(&piping->pipe[1]);
-	piping->sockets[SBX_RING_CLIENT] = piping->pipe[0] = piping->pipe[1] = -EBADF;
+	piping->sockets[SBX_RING_CLIENT] = -EBADF;
+	fd_close_many(piping->pipe, N_ELEMENTS(piping->pipe));
 	return 0;
 }
 

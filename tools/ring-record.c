@@ -49,8 +49,7 @@ static void begin(const struct recorder *recorder, const struct ring_ending *end
 	json_member_string(json, "transport", ending->transport);
 	json_member_string(json, "role", ending->role == SBX_RING_SERVER ? "server" : "client");
 	if (!peer) {
-		json_add_name(json, "peer");
-		json_add_null(json);
+		json_member_string(json, "peer", NULL);
 		return;
 	}
 	json_member_object(json, "peer");

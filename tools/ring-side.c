@@ -307,9 +307,7 @@ static int open_recorder(struct side *side, struct sbx_error *err)
 	struct sbx_error reason = { .code = 0 };
 	int r = ring_record_open(side->values, &side->recorder, &reason);
 
-	if (r >= 0)
-		return 0;
-	if (side->role == SBX_RING_CLIENT)
+	if (r >= 0 || side->role == SBX_RING_CLIENT)
 		return 0;
 	if (err)
 		*err = reason;

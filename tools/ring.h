@@ -20,7 +20,6 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "record/record.h"
-#include "ring-bench.h"
 #include "ring/named.h"
 #include "service/peer.h"
 
@@ -35,8 +34,6 @@ struct tool_run;
 #define RING_SERVER_FD_VARIABLE "SBX_RING_SERVER_FD"
 
 struct ring_values {
-	struct ring_bench_values bench; /* the first member (ring-bench.h) */
-
 	/* of a channel */
 	uint64_t size; /* of both directions together; 0: the default */
 	const char *mode;
@@ -60,16 +57,15 @@ struct ring_values {
 	bool serve;	  /* call */
 	bool watch, dump; /* inspect */
 	uint64_t n_dumped;
+
+	/* bench */
+	const char *filter;
+	uint64_t n_repetitions; /* 0: the default */
+	bool list, quick;
 };
 
-verb_fn ring_verb_create;
-verb_fn ring_verb_send;
-verb_fn ring_verb_recv;
-verb_fn ring_verb_call;
-verb_fn ring_verb_pair;
-verb_fn ring_verb_pipe;
-verb_fn ring_verb_inspect;
-verb_fn ring_verb_ls;
+verb_fn ring_verb_create, ring_verb_send, ring_verb_recv, ring_verb_call, ring_verb_pair;
+verb_fn ring_verb_pipe, ring_verb_inspect, ring_verb_ls, ring_verb_bench;
 
 /* Fills @err; returns TOOL_USAGE. */
 int ring_refuse(struct sbx_error *err, const char *what, const char *why, const char *fix);
@@ -223,12 +219,6 @@ int process_free_number(int from);
 int process_give(int fd, int number, const char *variable);
 /* Never returns: executes argv, or writes an error as tools do and exits with 126 or 127. */
 noreturn void process_exec(const struct tool_run *run, char *const argv[]);
-
-/* ---- ring-directory.c: the sockets of keepers ---- */
-
-/* Adds the directory, and creates it with mode 0700 if necessary: -EPERM with @err if another user
- * could write to it. */
-int ring_make_directory(struct text *out, struct sbx_error *err);
 
 /* ---- ring-status.c: what keepers tell ---- */
 

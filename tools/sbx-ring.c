@@ -115,6 +115,16 @@ static const struct option_spec inspect_options[] = {
 	OPTION_END,
 };
 
+static const struct option_spec bench_options[] = {
+	OPTION("filter", 0, OPTION_STRING, filter, "TEXT",
+	       "only benchmarks with TEXT in their name"),
+	OPTION("repetitions", 0, OPTION_NUMBER, n_repetitions, "N",
+	       "measure each N times, up to 1000 (15)", .is_above_zero = true),
+	OPTION("quick", 0, OPTION_FLAG, quick, NULL, "measure each once, with fewer messages"),
+	OPTION("list", 0, OPTION_FLAG, list, NULL, "list the benchmarks and measure nothing"),
+	OPTION_END,
+};
+
 static const struct verb_spec verbs[] = {
 	TOOL_VERB(ring, create, "NAME | --fds -- COMMAND [ARGUMENT...]", OPERAND_WORD, 1,
 		  OPERANDS_ANY, create_options, "make a channel for two other processes"),
@@ -134,7 +144,7 @@ static const struct verb_spec verbs[] = {
 	TOOL_VERB_NAMED("stat", ring_verb_inspect, "NAME", OPERAND_WORD, 1, 1, inspect_options,
 			"the same as inspect", .lister = LISTER),
 	TOOL_VERB(ring, ls, NULL, OPERAND_NONE, 0, 0, NULL, "list the channels with a name"),
-	TOOL_VERB(ring, bench, NULL, OPERAND_NONE, 0, 0, ring_bench_options,
+	TOOL_VERB(ring, bench, NULL, OPERAND_NONE, 0, 0, bench_options,
 		  "measure channels on this host"),
 	{ .name = NULL },
 };
