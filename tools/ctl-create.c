@@ -130,10 +130,10 @@ static int split(struct creation *creation, struct sbx_error *err)
 	       strcmp(creation->words[creation->n_options], "--") != 0)
 		creation->n_options++;
 	if (creation->n_options + 1 >= creation->n_words) {
-		(void)sbx_error_what(err, -EINVAL, "no command given");
-		sbx_error_why(err, "the arguments before '--' are options of sbx-spawn");
-		sbx_error_fix(err, "write 'sbx-ctl create [OPTION...] -- COMMAND'");
-		return -EINVAL;
+		return error_fill(err, -EINVAL,
+				  "the arguments before '--' are options of sbx-spawn",
+				  "write 'sbx-ctl create [OPTION...] -- COMMAND'",
+				  "no command given");
 	}
 	for (size_t i = 0; i < creation->n_options && r == 0; i++)
 		r = refuse_option(creation->words[i], err);
@@ -194,7 +194,7 @@ static int fill(const struct creation *creation, struct registration *made, stru
 		.policy_digest = creation->facts.policy_digest,
 		.template = creation->facts.template,
 		.tier = creation->facts.tier,
-		.created_usec = ctl_now_usec(),
+		.created_usec = moment_now(CLOCK_REALTIME),
 	};
 	int r;
 

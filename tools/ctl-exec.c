@@ -126,10 +126,9 @@ static void drain(struct desk *desk)
 			break;
 }
 
-/* Passes the command's stdin, stdout and stderr to @send, and copies the terminal's input and
- * output until @socket has an answer. 0 or negative errno. */
-static int terminal_wait(int socket, int (*send)(int socket, const int stdio[3], void *userdata),
-			 void *userdata)
+/* Sends the request with the command's stdin, stdout and stderr, and copies the terminal's input
+ * and output until @socket has an answer. 0 or negative errno. */
+static int terminal_wait(int socket, const struct text *packet)
 {
 	struct desk desk = { .loop = LOOP_INIT,
 			     .signals = SIGNALS_INIT,
@@ -139,7 +138,7 @@ static int terminal_wait(int socket, int (*send)(int socket, const int stdio[3],
 	bool is_lent = r == 1;
 
 	if (r >= 0)
-		r = send(socket, stdio, userdata);
+		r = fd_send(socket, packet->data, packet->len, stdio, 3);
 	if (stdio[STDIN_FILENO] > STDERR_FILENO && stdio[STDIN_FILENO] != desk.terminal.inner)
 		close_fd(&stdio[STDIN_FILENO]);
 	if (r == 0 && is_lent)
@@ -179,13 +178,6 @@ static int connect_to(struct ctl *ctl, const char *id)
 	return take_fd(&fd);
 }
 
-static int send_request(int socket, const int stdio[3], void *userdata)
-{
-	const struct text *packet = userdata;
-
-	return fd_send(socket, packet->data, packet->len, stdio, 3);
-}
-
 static int ask(int socket, char *const words[], int n_words, char answer[ANSWER_MAX],
 	       size_t *ret_n_bytes)
 {
@@ -203,7 +195,7 @@ static int ask(int socket, char *const words[], int n_words, char answer[ANSWER_
 	json_end_object(&json);
 	r = text_status(&packet);
 	if (r == 0)
-		r = terminal_wait(socket, send_request, &packet);
+		r = terminal_wait(socket, &packet);
 	if (r < 0)
 		return r;
 	n = fd_receive(socket, answer, ANSWER_MAX, NULL, 0, &n_fds);

@@ -73,7 +73,7 @@ void ctl_add_age(struct table *table, uint64_t since_usec)
 		uint64_t seconds;
 		char unit;
 	} units[] = { { 86400, 'd' }, { 3600, 'h' }, { 60, 'm' }, { 1, 's' } };
-	uint64_t now = ctl_now_usec(), seconds = 0;
+	uint64_t now = moment_now(CLOCK_REALTIME), seconds = 0;
 	_cleanup_text_ struct text age = TEXT_INIT;
 	size_t i = 0;
 

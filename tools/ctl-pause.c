@@ -46,7 +46,7 @@ static int hold(struct ctl *ctl, const char *id, const struct sandbox_entry *ent
 				paused ? "paused (cgroup frozen)" : "resumed (cgroup thawed)");
 		return r;
 	}
-	r = paused ? processes_stop(entry) : processes_continue(entry);
+	r = processes_hold(entry, paused);
 	if (r < 0)
 		return r;
 	(void)snprintf(done, sizeof(done),

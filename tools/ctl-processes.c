@@ -39,8 +39,6 @@ struct processes {
 	size_t n;
 	size_t size;
 };
-#define _cleanup_processes_ _cleanup_(processes_deinit)
-
 static void processes_deinit(struct processes *processes)
 {
 	free(processes->items);
@@ -239,12 +237,14 @@ static int send_round(const struct processes *all, pid_t init, int signal, wante
 	return r;
 }
 
-static int send_until_done(const struct sandbox_entry *entry, int signal, wanted_fn *wanted)
+int processes_hold(const struct sandbox_entry *entry, bool is_stopped)
 {
+	int signal = is_stopped ? SIGSTOP : SIGCONT;
+	wanted_fn *wanted = is_stopped ? runs : is_held;
 	int n_sent = 0;
 
 	for (int i = 0; i < N_ROUNDS_MAX; i++) {
-		_cleanup_processes_ struct processes all = { .items = NULL };
+		_cleanup_(processes_deinit) struct processes all = { .items = NULL };
 		struct round round = { .n_sent = 0 };
 		int r = processes_find(entry, &all);
 
@@ -258,14 +258,4 @@ static int send_until_done(const struct sandbox_entry *entry, int signal, wanted
 		(void)sched_yield();
 	}
 	return -EBUSY;
-}
-
-int processes_stop(const struct sandbox_entry *entry)
-{
-	return send_until_done(entry, SIGSTOP, runs);
-}
-
-int processes_continue(const struct sandbox_entry *entry)
-{
-	return send_until_done(entry, SIGCONT, is_held);
 }

@@ -131,7 +131,7 @@ int stop_sandbox(struct ctl *ctl, const char *id, uint64_t grace_usec, struct sb
 		_cleanup_close_ int cgroup = cgroup_open(&target.entry);
 
 		(void)(cgroup >= 0 ? cgroup_freeze(cgroup, false)
-				   : processes_continue(&target.entry));
+				   : processes_hold(&target.entry, false));
 	}
 	if (r == -ESRCH)
 		return tidy_up(ctl, id, err);

@@ -49,11 +49,11 @@ static int add_state_directory(struct text *out, struct sbx_error *err)
 
 	if (r != STATE_FALLBACK)
 		return r < 0 ? r : 0;
-	(void)sbx_error_what(err, -ENOENT, "cannot determine the directory of volumes");
-	sbx_error_why(err, "neither XDG_STATE_HOME nor HOME names a directory that this user may "
-			   "write, and the account has no such home");
-	sbx_error_fix(err, "set XDG_STATE_HOME to a directory of your own");
-	return -ENOENT;
+	return error_fill(err, -ENOENT,
+			  "neither XDG_STATE_HOME nor HOME names a directory that this user may "
+			  "write, and the account has no such home",
+			  "set XDG_STATE_HOME to a directory of your own",
+			  "cannot determine the directory of volumes");
 }
 
 /* Parents belong to the user and may be links. */
@@ -298,7 +298,7 @@ static bool is_left_over(struct ctl *ctl, const char *path, int directory, const
 		return true;
 	end = is_work_directory(item) ? strstr(item, ".sbx-") : NULL;
 	if (!end || fstatat(directory, item, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    (uint64_t)st.st_mtim.tv_sec * 1000000 + YOUNG_USEC > ctl_now_usec())
+	    (uint64_t)st.st_mtim.tv_sec * 1000000 + YOUNG_USEC > moment_now(CLOCK_REALTIME))
 		return false;
 	(void)snprintf(name, sizeof(name), "%.*s", (int)(end - item - 1), item + 1);
 	return !find_user(ctl, path, name);

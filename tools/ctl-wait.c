@@ -19,8 +19,6 @@
 
 #include "tool.h"
 
-#include "base/moment.h"
-
 /* struct pidfd_info of linux/pidfd.h, which the headers of the build may lack. */
 struct pidfd_info_64 {
 	uint64_t mask;

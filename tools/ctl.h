@@ -15,6 +15,8 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/fd.h"
+#include "base/moment.h"
 #include "base/options.h"
 #include "base/table.h"
 #include "base/text.h"
@@ -34,21 +36,9 @@ struct ctl_values {
 	bool ended;	    /* gc */
 };
 
-verb_fn ctl_verb_create;
-verb_fn ctl_verb_start;
-verb_fn ctl_verb_list;
-verb_fn ctl_verb_inspect;
-verb_fn ctl_verb_stop;
-verb_fn ctl_verb_kill;
-verb_fn ctl_verb_pause;
-verb_fn ctl_verb_resume;
-verb_fn ctl_verb_exec;
-verb_fn ctl_verb_logs;
-verb_fn ctl_verb_wait;
-verb_fn ctl_verb_remove;
-verb_fn ctl_verb_gc;
-verb_fn ctl_verb_volume;
-verb_fn ctl_verb_ping;
+verb_fn ctl_verb_create, ctl_verb_start, ctl_verb_list, ctl_verb_inspect, ctl_verb_stop;
+verb_fn ctl_verb_kill, ctl_verb_pause, ctl_verb_resume, ctl_verb_exec, ctl_verb_logs;
+verb_fn ctl_verb_wait, ctl_verb_remove, ctl_verb_gc, ctl_verb_volume, ctl_verb_ping;
 
 /* One run of a verb. */
 struct ctl {
@@ -133,12 +123,10 @@ int plan_ask(struct ctl *ctl, const char *id, const char *cwd, const char *const
 /* ctl-wait.c: waits until the process of @pidfd exits: 1, or 0 after @timeout_usec (UINT64_MAX:
  * never). */
 int wait_for_pidfd(int pidfd, uint64_t timeout_usec);
-uint64_t ctl_now_usec(void);
 
 /* ctl-processes.c: the processes inside, found through /proc. */
-/* Stops all processes, including new ones. Returns their number. */
-int processes_stop(const struct sandbox_entry *entry);
-int processes_continue(const struct sandbox_entry *entry);
+/* Stops all processes, including new ones, or continues them. Returns their number. */
+int processes_hold(const struct sandbox_entry *entry, bool is_stopped);
 
 /* ctl-cgroup.c */
 /* The directory of the entry's cgroup. -ENOENT: it has none, or it was removed; -EPERM: it is not a

@@ -67,18 +67,9 @@ struct policy_values {
 	OPTION("audit-fd", 0, OPTION_FD, audit_fd, "FD", "send records to this file descriptor",   \
 	       .redirection = ">>FILE")
 
-verb_fn policy_verb_check;
-verb_fn policy_verb_eval;
-verb_fn policy_verb_explain;
-verb_fn policy_verb_test;
-verb_fn policy_verb_merge;
-verb_fn policy_verb_print;
-verb_fn policy_verb_schema;
-verb_fn policy_verb_compile;
-verb_fn policy_verb_diff;
-verb_fn policy_verb_serve;
-verb_fn policy_verb_token;
-verb_fn policy_verb_update;
+verb_fn policy_verb_check, policy_verb_eval, policy_verb_explain, policy_verb_test;
+verb_fn policy_verb_merge, policy_verb_print, policy_verb_schema, policy_verb_compile;
+verb_fn policy_verb_diff, policy_verb_serve, policy_verb_token, policy_verb_update;
 verb_fn policy_verb_edit;
 
 /* Tables of verbs in other files. */

@@ -95,9 +95,8 @@ static int read_settings(const struct tool_run *run, struct settings *ret, struc
 {
 	const struct values *values = run->values;
 	uint64_t n_samples = MEASURE_SAMPLES_DEFAULT, threshold = THRESHOLD_DEFAULT;
-	int r;
+	int r = check_usage(run, values, err);
 
-	r = check_usage(run, values, err);
 	if (r == 0)
 		r = check_filter(values->filter, err);
 	if (r == 0)
@@ -228,11 +227,12 @@ static int find_incomparable(const struct settings *settings, struct sbx_error *
 		if (!row->has_ratio || row->compared ||
 		    (settings->filter && !strstr(row->name, settings->filter)))
 			continue;
-		(void)sbx_error_what(err, -ENODATA, "cannot compare '%s' with '%s'", row->name,
-				     settings->baseline_path);
-		sbx_error_why(err, "this run has no ratio for it: it is gone or its peer is");
-		sbx_error_fix(err, "install the peer ('sbx-bench --list' names it), or write a new "
-				   "baseline");
+		(void)error_fill(err, -ENODATA,
+				 "this run has no ratio for it: it is gone or its peer is",
+				 "install the peer ('sbx-bench --list' names it), or write a new "
+				 "baseline",
+				 "cannot compare '%s' with '%s'", row->name,
+				 settings->baseline_path);
 		return TOOL_INCOMPLETE;
 	}
 	return TOOL_YES;

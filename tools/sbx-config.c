@@ -94,10 +94,10 @@ static int find_path(const struct config_values *values, struct config_places *p
 	*ret = config_places_path(places, origin_of(values->where));
 	if (*ret)
 		return 0;
-	r = sbx_error_what(err, -ENOENT, "cannot determine where the configuration is");
-	sbx_error_why(err, "neither XDG_CONFIG_HOME nor HOME is set to an absolute path");
-	sbx_error_fix(err, "set HOME, or write --where=project");
-	return r;
+	return error_fill(err, -ENOENT,
+			  "neither XDG_CONFIG_HOME nor HOME is set to an absolute path",
+			  "set HOME, or write --where=project",
+			  "cannot determine where the configuration is");
 }
 
 static int config_verb_init(void *context, int n_operands, char *operands[], struct sbx_error *err)

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "base/moment.h"
 #include "base/process.h"
 
 #include "tool.h"
@@ -129,11 +128,6 @@ void ctl_deinit(struct ctl *ctl)
 {
 	close_fd(&ctl->registry);
 	arena_deinit(&ctl->arena);
-}
-
-uint64_t ctl_now_usec(void)
-{
-	return moment_now(CLOCK_REALTIME);
 }
 
 int ctl_fail(struct sbx_error *err, int code, const char *doing, const char *id, const char *why,
