@@ -146,9 +146,8 @@ int group_init(struct collector *collector)
 	r = sd_event_add_time(collector->options.event, &collector->group.timer, CLOCK_MONOTONIC, 0,
 			      1, on_group_timer, collector);
 
-	if (r < 0)
-		return r;
-	r = sd_event_source_set_enabled(collector->group.timer, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(collector->group.timer, SD_EVENT_OFF);
 	if (r < 0)
 		return r;
 	collector->group.soon.serve = on_soon;
@@ -446,9 +445,8 @@ static int write_all(struct collector *collector, bool is_signed, struct sbx_err
 	bool has_sync;
 	int r = add_all(collector, &has_sync, err);
 
-	if (r < 0)
-		return r;
-	r = confess(collector, err);
+	if (r >= 0)
+		r = confess(collector, err);
 	if (r < 0)
 		return r;
 	is_signed |= has_sync &&

@@ -27,9 +27,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/cleanup.h"
+#include "base/error.h"
 
 /* ---- Landlock ---- */
 
@@ -425,10 +424,8 @@ bool confine_is_built(void)
 
 static int fail(struct sbx_error *err, int code)
 {
-	(void)sbx_error_what(err, code, "cannot confine the proxy");
-	sbx_error_why(err, "the kernel refused Landlock or the filter of system calls");
-	sbx_error_fix(err, "use a kernel with CONFIG_SECCOMP_FILTER");
-	return code;
+	return error_fill(err, code, "the kernel refused Landlock or the filter of system calls",
+			  "use a kernel with CONFIG_SECCOMP_FILTER", "cannot confine the proxy");
 }
 
 int confine_files(const struct confinement *confinement, struct sbx_error *err)

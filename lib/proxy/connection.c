@@ -356,9 +356,7 @@ static bool is_name_allowed(struct connection *connection, const char *name)
 
 	if (hostname_read(name, strlen(name), &host) != HOSTNAME_OK)
 		return false;
-	if (target->authority.host.kind == HOSTNAME_DNS)
-		return hostname_equal(&host, &target->authority.host);
-	if (host.kind != HOSTNAME_DNS)
+	if (target->authority.host.kind == HOSTNAME_DNS || host.kind != HOSTNAME_DNS)
 		return hostname_equal(&host, &target->authority.host);
 	if (judge_again(connection, &host) != JUDGED_ALLOWED)
 		return false;
@@ -497,14 +495,6 @@ static enum turn refuse_dial(struct connection *connection, int error)
 	return connection_refuse(connection, 502, "unreachable");
 }
 
-/* Each address gets an equal part of the time that is left. */
-static void set_dial_deadline(struct connection *connection)
-{
-	const struct target *target = connection->target;
-
-	set_deadline(connection, connection->proxy->with.timeouts.dial_usec / target->n_addresses);
-}
-
 static enum turn dial_next(struct connection *connection, int error)
 {
 	struct target *target = connection->target;
@@ -515,7 +505,9 @@ static enum turn dial_next(struct connection *connection, int error)
 		if (error == 0)
 			return connected(connection);
 		if (error == -EINPROGRESS) {
-			set_dial_deadline(connection);
+			/* Each address gets an equal part of the time that is left. */
+			set_deadline(connection, connection->proxy->with.timeouts.dial_usec /
+							 target->n_addresses);
 			wait_for(connection, 0, EPOLLOUT);
 			return TURN_WAIT;
 		}

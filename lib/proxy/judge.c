@@ -20,11 +20,6 @@ void judge_print_address(const struct resolver_address *address, char ret[HOSTNA
 			HOSTNAME_TEXT_SIZE);
 }
 
-static bool is_allowed(const struct policy_decision *decision)
-{
-	return decision_status(decision->verdict) == 0;
-}
-
 /* Does a permission that names hosts depend on the address? A permission for a network alone does
  * not let names be resolved: the query itself would carry data to any server of the DNS. */
 static bool may_hold_for_address(const struct judge *judge)
@@ -62,7 +57,7 @@ enum judgement judge_host(struct judge *judge, const struct hostname *host, uint
 	};
 	policy_decide(proxy_policy_engine(judge->policy), &judge->request.request,
 		      &judge->decision);
-	if (is_allowed(&judge->decision))
+	if (decision_status(judge->decision.verdict) == 0)
 		return JUDGED_ALLOWED;
 	return !address && host->kind == HOSTNAME_DNS && may_hold_for_address(judge)
 		       ? JUDGED_BY_ADDRESS
@@ -133,8 +128,7 @@ void judge_add_constraint_json(struct text *out, const struct judge *judge, cons
 	struct json_writer json;
 
 	request_add_json(&input, &judge->request);
-	json_write(&json, out);
-	json_add_object(&json);
+	json_begin_object(&json, out);
 	json_member_string(&json, "verdict", "deny");
 	json_member_string(&json, "cause", "constraint");
 	json_member_array(&json, "reasons");
@@ -146,7 +140,6 @@ void judge_add_constraint_json(struct text *out, const struct judge *judge, cons
 	json_member_hex(&json, "policy", proxy_policy_digest(judge->policy), 32);
 	json_add_name(&json, "input");
 	json_add_raw(&json, input.data, input.len);
-	json_end_object(&json);
-	text_add_char(out, '\n');
+	json_end_line(&json);
 	out->failed = out->failed || text_status(&input) < 0;
 }

@@ -15,6 +15,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "policy/artefact.h"
 #include "policy/decide.h"
 
@@ -49,10 +50,8 @@ static int check_mode(const struct proxy_policy *policy, struct sbx_error *err)
 {
 	if (policy->artefact.header->special_needs_cidr == 1)
 		return 0;
-	(void)sbx_error_what(err, -EINVAL, "cannot use this policy");
-	sbx_error_why(err, "it was not compiled for a proxy");
-	sbx_error_fix(err, "compile it for the network mode proxy");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, "it was not compiled for a proxy",
+			  "compile it for the network mode proxy", "cannot use this policy");
 }
 
 static int open_block(struct proxy_policy *policy, size_t n_bytes, struct sbx_error *err)
@@ -86,9 +85,7 @@ int proxy_policy_new(void *block, size_t n_bytes, struct proxy_policy **ret, str
 
 static int refuse_fd(struct sbx_error *err, int code, const char *why)
 {
-	(void)sbx_error_what(err, code, "cannot use the policy of this fd");
-	sbx_error_why(err, "%s", why);
-	return code;
+	return error_fill(err, code, why, NULL, "cannot use the policy of this fd");
 }
 
 int proxy_policy_map(int fd, struct proxy_policy **ret, struct sbx_error *err)

@@ -53,7 +53,6 @@ struct relay_pool;
 int relay_pool_new(struct relay_pool **ret);
 struct relay_pool *relay_pool_free(struct relay_pool *pool);
 CLEANUP_BY(struct relay_pool, relay_pool_free)
-#define _cleanup_relay_pool_ _cleanup_(relay_pool_free_ptr)
 
 struct relay_buffer;
 struct relay_pipe;

@@ -111,9 +111,8 @@ int resolver_channel_new(const char *servers, uint64_t timeout_usec, ares_sock_s
 	size_t n_servers;
 	int r = look_for_random_numbers();
 
-	if (r < 0)
-		return r;
-	r = init_for(servers, timeout_usec, 1, changed, userdata, &channel);
+	if (r >= 0)
+		r = init_for(servers, timeout_usec, 1, changed, userdata, &channel);
 	if (r < 0)
 		return r;
 	/* How many there are is known only now, and the timeout cannot be changed any more. */

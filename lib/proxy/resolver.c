@@ -371,9 +371,8 @@ static int start(struct resolver *resolver, const struct resolver_options *optio
 	if (resolver->wake.fd < 0)
 		return -errno;
 	r = ready_wait(resolver->ready, &resolver->wake, EPOLLIN);
-	if (r < 0)
-		return r;
-	r = start_process(resolver, options);
+	if (r >= 0)
+		r = start_process(resolver, options);
 	if (r < 0)
 		return r;
 	return ready_wait(resolver->ready, &resolver->socket, EPOLLIN);

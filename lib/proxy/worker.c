@@ -15,9 +15,8 @@
 #include <sys/epoll.h>
 #include <systemd/sd-event.h>
 
-#include <sbx/error.h>
-
 #include "base/arena.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -151,9 +150,8 @@ static int check_digest(const struct proxy_policy *policy, const char *digest,
 	digest_add_hex(&hex, proxy_policy_digest(policy));
 	if (strcmp(text_string(&hex), digest) == 0)
 		return 0;
-	(void)sbx_error_what(err, -EBADMSG, "cannot take the policy");
-	sbx_error_why(err, "its digest is not the one that was announced");
-	return -EBADMSG;
+	return error_fill(err, -EBADMSG, "its digest is not the one that was announced", NULL,
+			  "cannot take the policy");
 }
 
 /* NULL stays NULL. */
@@ -246,12 +244,10 @@ int worker_begin(struct worker *worker, struct handover *handover, struct sbx_er
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot start the proxy");
 	r = proxy_policy_map(handover->artefact, &policy, err);
-	if (r < 0)
-		return r;
-	r = check_digest(policy, handover->digest, err);
-	if (r < 0)
-		return r;
-	r = start(worker, take_ptr(policy), &limits, handover, err);
+	if (r >= 0)
+		r = check_digest(policy, handover->digest, err);
+	if (r >= 0)
+		r = start(worker, take_ptr(policy), &limits, handover, err);
 	if (r < 0)
 		return r;
 	worker->began_usec = moment_now(CLOCK_MONOTONIC);

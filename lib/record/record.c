@@ -21,9 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
-
 #include "base/environment.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/moment.h"
@@ -311,7 +310,7 @@ int record_send(struct recorder *recorder, struct text *record, struct json_writ
 	r = write_record(recorder, record);
 	if (r == 0)
 		return 0;
-	(void)sbx_error_what(err, r, "cannot write the audit record");
-	sbx_error_fix(err, "free space on the file system of the records, or restart sbx-audit");
-	return r;
+	return error_fill(err, r, NULL,
+			  "free space on the file system of the records, or restart sbx-audit",
+			  "cannot write the audit record");
 }
