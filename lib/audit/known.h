@@ -83,10 +83,8 @@ void witness_drop(struct witness *witness, uint64_t size);
 /* ---- the systemd journal ---- */
 
 /*
- * The heads of a log in the systemd journal, as a witness
- *
- * Any process may write entries like those of audit/heads.h, but journald adds the uid of the
- * sender: only entries of root and of the log's owner are heads of the log.
+ * The journal as a witness: any process may write entries like those of audit/heads.h, but journald
+ * adds the uid of the sender, so only entries of root and of the log's owner are heads of the log.
  */
 
 struct journal_options {

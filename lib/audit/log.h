@@ -166,11 +166,9 @@ bool audit_log_is_broken(const struct audit_log *log, uint64_t *ret_seq);
 /* ---- spools of root and of services ---- */
 
 /*
- * Handing the spools of root and of services over to the user that owns the log
- *
- * That user may not read these spools, and needs no capability for it: root moves each file into a
- * directory of that user and changes its owner. The file's new name contains the uid of its former
- * owner, so a compromised service can only lie about itself.
+ * The user that owns the log may not read these spools, and needs no capability for it: root moves
+ * each file into a directory of that user and changes its owner. The file's new name contains the
+ * uid of its former owner, so a compromised service can only lie about itself.
  */
 
 struct gather_options {
@@ -190,8 +188,6 @@ int audit_gather(const struct gather_options *options, uint64_t *ret_n_files,
 /* ---- names of claimed files of a spool ---- */
 
 /*
- * Names of claimed files of a spool
- *
  *   claimed-HEX       claimed in the spool of the log's own user
  *   claimed-HEX.UID   from the spool of UID, handed over by root
  *

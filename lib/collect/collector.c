@@ -61,8 +61,7 @@ static void refuse(void *data, const struct sbx_error *err)
 
 	sender->collector->counts.n_refused++;
 	text_addf(&why, "%s%s%s", err->what, err->why[0] != '\0' ? ": " : "", err->why);
-	json_write(&json, &answer);
-	json_add_object(&json);
+	json_begin_object(&json, &answer);
 	json_member_string(&json, "refused", text_string(&why));
 	json_end_object(&json);
 	group_refuse(sender, text_status(&answer) == 0 ? answer.data : "{\"refused\":\"\"}");

@@ -67,7 +67,7 @@ static void end_worker(struct collector *collector)
 
 /* ---- retention ---- */
 
-static void end_retention(struct collector *collector)
+void keeping_deinit(struct collector *collector)
 {
 	end_worker(collector);
 	collector->keeping.retention = retention_free(collector->keeping.retention);
@@ -87,7 +87,7 @@ static void take_next(struct collector *collector)
 	}
 	if (r < 0)
 		collect_trouble(collector, &err);
-	end_retention(collector);
+	keeping_deinit(collector);
 }
 
 static void begin_retention(struct collector *collector)
@@ -116,7 +116,7 @@ static void continue_retention(struct collector *collector)
 	/* The pass was planned under the old policy: it might delete a segment that the new one
 	 * keeps. */
 	if (collector->keeping.is_old) {
-		end_retention(collector);
+		keeping_deinit(collector);
 		return;
 	}
 	end_worker(collector);
@@ -124,14 +124,9 @@ static void continue_retention(struct collector *collector)
 		take_next(collector);
 	} else {
 		collect_trouble(collector, &err);
-		end_retention(collector);
+		keeping_deinit(collector);
 	}
 	group_note_signed(collector);
-}
-
-void keeping_deinit(struct collector *collector)
-{
-	end_retention(collector);
 }
 
 /* ---- when ---- */

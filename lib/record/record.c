@@ -199,8 +199,7 @@ void record_begin(const struct recorder *recorder, struct text *out, struct json
 	struct timespec boot;
 
 	(void)clock_gettime(CLOCK_BOOTTIME, &boot);
-	json_write(json, out);
-	json_add_object(json);
+	json_begin_object(json, out);
 	json_member_u64(json, "version", 1);
 	add_time(json);
 	json_member_string(json, "boot", recorder->boot_id);
