@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The checks can fail: a new tool, made by HACKING.md, passes them; each of many mistakes is found.
+"""The checks can fail: a new tool and a plan step, made by HACKING.md, pass them; each of many mistakes is found.
 
 Works in a copy of the tree with one build directory. Blocks of HACKING.md are selected by their info string:
 
     ```c file=PATH                      the whole file
     ```tsv append=PATH                  lines at its end
     ```meson insert=PATH after="TEXT"   lines after the first line that contains TEXT
+    ```c insert=PATH before="TEXT"      lines before it
 """
 import contextlib
 import json
@@ -20,7 +21,8 @@ import tempfile
 import tap
 
 RECIPE = "HACKING.md"
-BLOCK = re.compile(r'^(?P<fence>`{3,})\w* *(?P<how>file|append|insert)=(?P<path>\S+)(?: +after="(?P<after>[^"]*)")?\n'
+BLOCK = re.compile(r"^(?P<fence>`{3,})\w* *(?P<how>file|append|insert)=(?P<path>\S+)"
+                   r'(?: +(?P<side>after|before)="(?P<line>[^"]*)")?\n'
                    r"(?P<text>.*?)^(?P=fence)$", re.M | re.S)
 TOOL, PAGE, FRAME_PAGE = "tools/sbx-hello.c", "man/sbx-hello.1.scd", "man/sbx-frame-layout.7.scd"
 STAND_ALONE = ["documents", "includes", "links", "symbols", "spdx", f"format {TOOL}", "prose", "dependencies", "install"]
@@ -46,9 +48,10 @@ class Tree:
         text = path.read_text()
         at = len(text)
         if block["how"] == "insert":
-            if block["after"] not in text:
-                tap.bail_out(f"{RECIPE}: no line of {block['path']} contains '{block['after']}'")
-            at = text.index("\n", text.index(block["after"])) + 1
+            if block["line"] not in text:
+                tap.bail_out(f"{RECIPE}: no line of {block['path']} contains '{block['line']}'")
+            at = text.index(block["line"])
+            at = text.index("\n", at) + 1 if block["side"] == "after" else text.rfind("\n", 0, at) + 1
         path.write_text(text[:at] + block["text"] + text[at:])
 
     def configure(self):
@@ -60,9 +63,9 @@ class Tree:
                         if target["build_by_default"] and "/tests/" not in target["defined_in"]]
         self.compile()
 
-    def compile(self):
+    def compile(self, *more):
         # Other tests with deadlines run at the same time.
-        tap.must("nice", "ninja", "-C", self.build, *self.targets)
+        tap.must("nice", "ninja", "-C", self.build, *self.targets, *more)
 
     def relink(self, target, flag):
         """Links a target again, with an additional flag."""
@@ -213,6 +216,7 @@ def check_build_mistakes(tree):
 
 def main():
     blocks = [match.groupdict() for match in BLOCK.finditer(tap.read(RECIPE))]
+    paths = sorted({pathlib.Path(block["path"]) for block in blocks})
     tap.ok(f"{RECIPE} has a recipe", any(block["path"] == TOOL for block in blocks))
     with tempfile.TemporaryDirectory() as folder:
         tree = Tree(pathlib.Path(folder))
@@ -223,9 +227,15 @@ def main():
             passed, output = tree.check(name)
             tap.ok(f"a tool made by the recipe passes {name}", passed,
                    [line for line in output.splitlines() if not line.startswith("ok ")])
-        tests = [pathlib.Path(block["path"]).stem for block in blocks if block["path"].startswith("tests/tool/hello")]
+        tests = [path.stem for path in paths if path.match("tests/tool/hello*")]
+        units = [path.stem for path in paths if path.match("tests/unit/test-*.c")]
+        tree.compile(*(f"tests/unit/{name}" for name in units))
+        tests += [name.removeprefix("test-") for name in units]
         tested = tap.run("meson", "test", "-C", tree.build, "--no-rebuild", "--print-errorlogs", *tests)
         tap.ok("the tests of the recipe pass", bool(tests) and tested.returncode == 0, tested.stdout.splitlines())
+        described = [path for path in paths if path.match("lib/plan/*") or path.match("lib/kernel/*")]
+        tap.ok("a plan step is in four files and where it is planned, with two tests",
+               len(described) <= 5 and len(units) == 2, described + units)
         for sentence, name, says, path, change in MISTAKES:
             with tree.changed(path, change):
                 check_mistake(tree, sentence, name, says)
