@@ -227,6 +227,9 @@ static int fuzz_wait(struct sbx_ring *ring, unsigned events, uint64_t timeout_us
 	return SBX_RING_EMPTY;
 }
 
+/* Nothing observes the channel. */
+static void fuzz_refuse(struct sbx_ring *ring) {}
+
 static void fuzz_close(struct sbx_ring *ring)
 {
 	struct side *side = side_of(ring);
@@ -243,6 +246,7 @@ static const struct transport fuzz_transport = {
 	.peek = fuzz_peek,
 	.release = fuzz_release,
 	.wait = fuzz_wait,
+	.refuse = fuzz_refuse,
 	.close = fuzz_close,
 };
 
