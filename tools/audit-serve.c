@@ -266,12 +266,15 @@ static int start(struct daemon *daemon, struct sbx_error *err)
 				  "write --group-time=500ms, or less",
 				  "records cannot wait longer than 500ms");
 	r = read_keeping(values, &options.keeping, err);
-	if (r >= 0)
-		r = service_new(&daemon->run->log, on_reload, daemon, &daemon->service, err);
-	if (r >= 0)
-		r = open_log(daemon, err);
-	if (r >= 0)
-		r = open_spool(daemon, err);
+	if (r < 0)
+		return r;
+	r = service_new(&daemon->run->log, on_reload, daemon, &daemon->service, err);
+	if (r < 0)
+		return r;
+	r = open_log(daemon, err);
+	if (r < 0)
+		return r;
+	r = open_spool(daemon, err);
 	if (r < 0)
 		return r;
 	verify(daemon);

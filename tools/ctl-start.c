@@ -218,12 +218,15 @@ static int start_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 				target.is_alive ? "it is running" : "it has run already",
 				"each can be started once: 'sbx-ctl create' creates another");
 	r = check_directory(id, words[0], err);
-	if (r == 0)
-		r = check_unchanged(ctl, &target.entry, words, err);
-	if (r == 0)
-		r = prepare(&starting, err);
-	if (r == 0)
-		r = run_spawn(&starting, words, err);
+	if (r < 0)
+		return r;
+	r = check_unchanged(ctl, &target.entry, words, err);
+	if (r < 0)
+		return r;
+	r = prepare(&starting, err);
+	if (r < 0)
+		return r;
+	r = run_spawn(&starting, words, err);
 	if (r < 0)
 		return r;
 	r = wait_started(&starting);

@@ -336,12 +336,15 @@ static int update_install(const struct update *update, struct sbx_error *err)
 		return lock;
 	r = check_unchanged(update, err);
 	/* Before: without a record there is no change. */
-	if (r >= 0)
-		r = record(&recorder, update, "approved", err);
-	if (r >= 0)
-		r = replace(update, err);
-	if (r >= 0)
-		r = record(&recorder, update, "installed", err);
+	if (r < 0)
+		return r;
+	r = record(&recorder, update, "approved", err);
+	if (r < 0)
+		return r;
+	r = replace(update, err);
+	if (r < 0)
+		return r;
+	r = record(&recorder, update, "installed", err);
 	if (r < 0)
 		return r;
 	if (update->old_bytes)

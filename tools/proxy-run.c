@@ -172,16 +172,21 @@ static int start(struct alone *alone, struct sbx_error *err)
 	const struct proxy_values *values = alone->process.values;
 	int r = load_policy(alone, values->policy, err);
 
-	if (r >= 0)
-		r = find_directory(alone, values->policy, err);
-	if (r >= 0)
-		r = proxy_open_listeners(values, &alone->arena, &alone->handover, err);
-	if (r >= 0)
-		r = process_prepare(&alone->process, on_reload, alone, alone->directory, err);
-	if (r >= 0)
-		r = process_add_worker(&alone->process, -EBADF, geteuid(), err);
-	if (r >= 0)
-		r = worker_begin(alone->process.worker, &alone->handover, err);
+	if (r < 0)
+		return r;
+	r = find_directory(alone, values->policy, err);
+	if (r < 0)
+		return r;
+	r = proxy_open_listeners(values, &alone->arena, &alone->handover, err);
+	if (r < 0)
+		return r;
+	r = process_prepare(&alone->process, on_reload, alone, alone->directory, err);
+	if (r < 0)
+		return r;
+	r = process_add_worker(&alone->process, -EBADF, geteuid(), err);
+	if (r < 0)
+		return r;
+	r = worker_begin(alone->process.worker, &alone->handover, err);
 	return r < 0 ? r : say_listeners(alone, err);
 }
 

@@ -97,14 +97,16 @@ static int read_settings(const struct tool_run *run, struct settings *ret, struc
 	uint64_t n_samples = MEASURE_SAMPLES_DEFAULT, threshold = THRESHOLD_DEFAULT;
 	int r = check_usage(run, values, err);
 
-	if (r == 0)
-		r = check_filter(values->filter, err);
-	if (r == 0)
-		r = read_number("--samples", values->samples, MEASURE_SAMPLES_MIN,
-				MEASURE_SAMPLES_MAX, &n_samples, err);
-	if (r == 0)
-		r = read_number("--threshold", values->threshold, 0, THRESHOLD_MAX, &threshold,
-				err);
+	if (r < 0)
+		return r;
+	r = check_filter(values->filter, err);
+	if (r < 0)
+		return r;
+	r = read_number("--samples", values->samples, MEASURE_SAMPLES_MIN, MEASURE_SAMPLES_MAX,
+			&n_samples, err);
+	if (r < 0)
+		return r;
+	r = read_number("--threshold", values->threshold, 0, THRESHOLD_MAX, &threshold, err);
 	if (r < 0)
 		return r;
 	ret->filter = values->filter;

@@ -311,17 +311,21 @@ static int register_run(struct spawn_run *run, struct sbx_error *err)
 {
 	int r = spawn_check_report(run->values, err);
 
-	if (r == 0)
-		r = spawn_take_fds(run->tool->values, err);
-	if (r == 0)
-		r = spawn_open_proxy(run, err);
-	if (r == 0)
-		r = spawn_open_records(run, err);
-	if (r == 0)
-		r = spawn_open_report(run, err);
-	if (r == 0)
-		r = spawn_register(run, err);
-	return r;
+	if (r < 0)
+		return r;
+	r = spawn_take_fds(run->tool->values, err);
+	if (r < 0)
+		return r;
+	r = spawn_open_proxy(run, err);
+	if (r < 0)
+		return r;
+	r = spawn_open_records(run, err);
+	if (r < 0)
+		return r;
+	r = spawn_open_report(run, err);
+	if (r < 0)
+		return r;
+	return spawn_register(run, err);
 }
 
 static int run_command(struct spawn_run *run, struct sbx_error *err)

@@ -657,16 +657,20 @@ static int write_sections(struct writer *writer)
 	struct builder *builder = writer->builder;
 	int r = write_bytes(writer);
 
-	if (r == 0)
-		r = write_words(writer);
-	if (r == 0)
-		r = nodes_write(writer);
-	if (r == 0)
-		r = write_index(writer);
-	if (r == 0)
-		r = writer_gather(writer, SECTION_PLAIN, &builder->plain,
-				  builder->header.plain_of_operation, OPERATIONS_MAX,
-				  sizeof(struct artefact_span));
+	if (r < 0)
+		return r;
+	r = write_words(writer);
+	if (r < 0)
+		return r;
+	r = nodes_write(writer);
+	if (r < 0)
+		return r;
+	r = write_index(writer);
+	if (r < 0)
+		return r;
+	r = writer_gather(writer, SECTION_PLAIN, &builder->plain,
+			  builder->header.plain_of_operation, OPERATIONS_MAX,
+			  sizeof(struct artefact_span));
 	if (r < 0)
 		return r;
 	resolve_lists(writer);

@@ -272,12 +272,15 @@ static int start(struct proxy *proxy)
 	int r = sd_event_add_time_relative(proxy->with.event, &proxy->tick, CLOCK_MONOTONIC,
 					   TICK_USEC, 0, on_tick, proxy);
 
-	if (r >= 0)
-		r = sd_event_source_set_enabled(proxy->tick, SD_EVENT_OFF);
-	if (r >= 0)
-		r = relay_pool_new(&proxy->pool);
-	if (r >= 0)
-		r = report_new(proxy->with.recorder, proxy->with.sandbox, &proxy->report);
+	if (r < 0)
+		return r;
+	r = sd_event_source_set_enabled(proxy->tick, SD_EVENT_OFF);
+	if (r < 0)
+		return r;
+	r = relay_pool_new(&proxy->pool);
+	if (r < 0)
+		return r;
+	r = report_new(proxy->with.recorder, proxy->with.sandbox, &proxy->report);
 	return r < 0 ? r : 0;
 }
 

@@ -324,12 +324,15 @@ int sbx_scope_join(const char *unit, const char *directory)
 	_cleanup_message_ sd_bus_message *call = NULL;
 	int r = open_manager(&bus);
 
-	if (r >= 0)
-		r = sd_bus_message_new_method_call(bus, &call, MANAGER, MANAGER_PATH,
-						   MANAGER_INTERFACE, "AttachProcessesToUnit");
-	if (r >= 0)
-		r = sd_bus_message_append(call, "ssau", unit, directory, 1, (uint32_t)getpid());
-	if (r >= 0)
-		r = sd_bus_call(bus, call, WAIT_USEC, NULL, NULL);
+	if (r < 0)
+		return r;
+	r = sd_bus_message_new_method_call(bus, &call, MANAGER, MANAGER_PATH, MANAGER_INTERFACE,
+					   "AttachProcessesToUnit");
+	if (r < 0)
+		return r;
+	r = sd_bus_message_append(call, "ssau", unit, directory, 1, (uint32_t)getpid());
+	if (r < 0)
+		return r;
+	r = sd_bus_call(bus, call, WAIT_USEC, NULL, NULL);
 	return r < 0 ? r : 0;
 }

@@ -490,16 +490,21 @@ static int begin(struct spawn *spawn)
 	int r = read_plan(spawn);
 
 	limits_begin(spawn);
-	if (r == 0)
-		r = prepare(spawn);
-	if (r == 0)
-		r = clone_init(spawn);
-	if (r == 0)
-		r = add_sources(spawn);
-	if (r == 0)
-		r = unit_begin(spawn);
-	if (r == 0)
-		r = tell_started(spawn);
+	if (r < 0)
+		return r;
+	r = prepare(spawn);
+	if (r < 0)
+		return r;
+	r = clone_init(spawn);
+	if (r < 0)
+		return r;
+	r = add_sources(spawn);
+	if (r < 0)
+		return r;
+	r = unit_begin(spawn);
+	if (r < 0)
+		return r;
+	r = tell_started(spawn);
 	return r < 0 ? r : inside_maybe_go(spawn);
 }
 
