@@ -150,16 +150,20 @@ static int coverage_of(struct coverage **list, const char *path, const struct po
 			return 0;
 		}
 	coverage = calloc(1, sizeof(*coverage));
-	if (!coverage)
-		return sbx_error_what(err, -ENOMEM, "cannot test '%s'", path);
+	if (!coverage) {
+		(void)sbx_error_what(err, -ENOMEM, "cannot test '%s'", path);
+		return -ENOMEM;
+	}
 	r = judge_open(path, values, &coverage->judge, err);
 	if (r < 0)
 		return r;
 	coverage->path = strdup(path);
 	coverage->hits = calloc(artefact_n_rows(&coverage->judge.artefact, SECTION_RULES) + 1,
 				sizeof(*coverage->hits));
-	if (!coverage->path || !coverage->hits)
-		return sbx_error_what(err, -ENOMEM, "cannot test '%s'", path);
+	if (!coverage->path || !coverage->hits) {
+		(void)sbx_error_what(err, -ENOMEM, "cannot test '%s'", path);
+		return -ENOMEM;
+	}
 	*ret = *at = take_ptr(coverage);
 	return 0;
 }

@@ -38,7 +38,8 @@ static transport_open_fn *const openers[] = {
 
 static int refuse_config(struct sbx_error *err, const char *why, const char *fix)
 {
-	return error_fill(err, -EINVAL, why, fix, "cannot open a channel");
+	(void)error_fill(err, -EINVAL, why, fix, "cannot open a channel");
+	return -EINVAL;
 }
 
 static int check_config(const struct sbx_ring_config *config, int role, int socket,
@@ -136,11 +137,10 @@ int sbx_ring_reconnect(struct sbx_ring **ring, struct sbx_error *err)
 	struct sbx_ring_statistics statistics = (*ring)->statistics;
 	int role = (*ring)->role, r;
 
-	if (!(*ring)->endpoint[0]) {
+	if (!(*ring)->endpoint[0])
 		return error_fill(err, -ENOTCONN, "it came over a socket and has no endpoint",
 				  "open it with an endpoint instead of a socket",
 				  "cannot open the channel again");
-	}
 
 	_cleanup_free_ char *endpoint = strdup((*ring)->endpoint);
 

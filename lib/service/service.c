@@ -359,8 +359,8 @@ int service_listen_usual(struct service *service, const char *name, const char *
 		return service_listen(service, name, NULL, mode, clients, err);
 	if (r < 0)
 		return r;
-	r = make_directory_of(usual.data, err);
-	return r < 0 ? r : service_listen(service, name, usual.data, mode, clients, err);
+	r = make_directory_of(text_string(&usual), err);
+	return r < 0 ? r : service_listen(service, name, text_string(&usual), mode, clients, err);
 }
 
 /* sd_notify() separates assignments by newlines: a newline in the text would inject another one. */

@@ -61,18 +61,24 @@ static int open_module(struct spawn *spawn, const char *unit, scope_start_fn **r
 	_cleanup_text_ struct text path = TEXT_INIT;
 	const char *directory = spawn->options->module_directory,
 		   *why = "it is not a module of sbx";
+	scope_start_fn *start = NULL;
+	scope_join_fn *join = NULL;
 	void *module = NULL;
 
-	*ret_start = NULL;
-	*ret_join = NULL;
 	text_addf(&path, "%s/scope.so", directory && directory[0] == '/' ? directory : ".");
 	if (text_status(&path) == 0)
 		module = module_open(text_string(&path), &why);
 	if (module) {
-		*ret_start = (scope_start_fn *)module_symbol(module, SCOPE_START_SYMBOL);
-		*ret_join = (scope_join_fn *)module_symbol(module, SCOPE_JOIN_SYMBOL);
+		start = (scope_start_fn *)module_symbol(module, SCOPE_START_SYMBOL);
+		join = (scope_join_fn *)module_symbol(module, SCOPE_JOIN_SYMBOL);
 	}
-	return *ret_start && *ret_join ? 0 : fail(spawn, -ENOENT, unit, why);
+	if (!start || !join) {
+		(void)fail(spawn, -ENOENT, unit, why);
+		return -ENOENT;
+	}
+	*ret_start = start;
+	*ret_join = join;
+	return 0;
 }
 
 /* The keeper stays in the scope until the counters were read. It ignores signals to the
