@@ -23,7 +23,6 @@
 struct writer {
 	struct builder *builder;
 	struct rows made[N_SECTIONS]; /* those that are not the builder's rows */
-	struct arena arena;	      /* of everything else */
 	uint32_t *word_slots;
 	uint32_t *entry_slots;
 };
@@ -32,7 +31,8 @@ static void writer_deinit(struct writer *writer)
 {
 	for (int i = 0; i < N_SECTIONS; i++)
 		rows_deinit(&writer->made[i]);
-	arena_deinit(&writer->arena);
+	free(writer->word_slots);
+	free(writer->entry_slots);
 }
 
 /* Adds @n zeroed rows to a section. */
@@ -118,12 +118,12 @@ static bool try_seed(table_hash *hash, const void *keys, size_t n, uint64_t seed
 	return true;
 }
 
-/* Places @n keys in a table of *@ret_size slots. *@ret_slots, in @arena, has the slot of each
- * key. */
-static int table_place(struct arena *arena, table_hash *hash, const void *keys, size_t n,
-		       uint64_t *ret_seed, uint32_t **ret_slots, size_t *ret_size)
+/* Places @n keys in a table of *@ret_size slots. *@ret_slots, which the caller frees, has the slot
+ * of each key. */
+static int table_place(table_hash *hash, const void *keys, size_t n, uint64_t *ret_seed,
+		       uint32_t **ret_slots, size_t *ret_size)
 {
-	uint32_t *slots = arena_alloc(arena, n * sizeof(*slots));
+	_cleanup_free_ uint32_t *slots = reallocarray(NULL, n + 1, sizeof(*slots));
 	size_t size = 2;
 
 	if (!slots)
@@ -139,7 +139,7 @@ static int table_place(struct arena *arena, table_hash *hash, const void *keys, 
 			if (!try_seed(hash, keys, n, seed, used, size, slots))
 				continue;
 			*ret_seed = seed;
-			*ret_slots = slots;
+			*ret_slots = take_ptr(slots);
 			*ret_size = size;
 			return 0;
 		}
@@ -190,6 +190,15 @@ struct layout {
 	uint64_t n_rows;
 };
 
+static void layout_deinit(struct layout *layout)
+{
+	free(layout->placings);
+	free(layout->children);
+	free(layout->hashes);
+	free(layout->labels);
+	free(layout->slots);
+}
+
 static bool is_literal(const struct build_link *link)
 {
 	return !(link->label & LINK_PATTERN);
@@ -198,7 +207,6 @@ static bool is_literal(const struct build_link *link)
 static int layout_init(struct layout *layout, struct writer *writer)
 {
 	const struct builder *builder = writer->builder;
-	struct arena *arena = &writer->arena;
 
 	*layout = (struct layout){
 		.writer = writer,
@@ -207,10 +215,10 @@ static int layout_init(struct layout *layout, struct writer *writer)
 		.n_nodes = builder->nodes.n,
 		.n_links = builder->links.n,
 	};
-	layout->placings = arena_alloc(arena, layout->n_nodes * sizeof(*layout->placings));
-	layout->children = arena_alloc(arena, layout->n_links * sizeof(*layout->children));
-	layout->hashes = arena_alloc(arena, layout->n_links * sizeof(*layout->hashes));
-	layout->labels = arena_alloc(arena, layout->n_nodes * sizeof(*layout->labels));
+	layout->placings = calloc(layout->n_nodes, sizeof(*layout->placings));
+	layout->children = calloc(layout->n_links + 1, sizeof(*layout->children));
+	layout->hashes = calloc(layout->n_links + 1, sizeof(*layout->hashes));
+	layout->labels = calloc(layout->n_nodes, sizeof(*layout->labels));
 	return layout->placings && layout->children && layout->hashes && layout->labels ? 0
 											: -ENOMEM;
 }
@@ -347,8 +355,7 @@ static int place(struct layout *layout)
 	for (size_t i = 0; i < layout->n_nodes; i++)
 		if (layout->placings[i].n_children > most)
 			most = layout->placings[i].n_children;
-	layout->slots = arena_alloc(&layout->writer->arena,
-				    (most << (GROWTHS_MAX + 1)) * sizeof(*layout->slots));
+	layout->slots = reallocarray(NULL, most << (GROWTHS_MAX + 1), sizeof(*layout->slots));
 	if (!layout->slots)
 		return -ENOMEM;
 	for (uint64_t seed = 0; seed < NODE_SEEDS_MAX; seed++) {
@@ -504,7 +511,7 @@ static int write_forks(const struct layout *layout, uint32_t n_forks)
 /* Writes SECTION_NODES and SECTION_FORKS, and the targets of pattern rows. */
 static int nodes_write(struct writer *writer)
 {
-	struct layout layout;
+	__attribute__((__cleanup__(layout_deinit))) struct layout layout;
 	int r = layout_init(&layout, writer);
 
 	if (r < 0)
@@ -552,8 +559,8 @@ static int write_words(struct writer *writer)
 	const char *bytes = interner->bytes.data;
 	uint64_t *seed = &writer->builder->header.seeds[TABLE_WORDS];
 	size_t size;
-	int r = table_place(&writer->arena, hash_of_word, interner, interner->words.n, seed,
-			    &writer->word_slots, &size);
+	int r = table_place(hash_of_word, interner, interner->words.n, seed, &writer->word_slots,
+			    &size);
 	struct artefact_word *rows = r == 0 ? writer_make(writer, SECTION_WORDS, size) : NULL;
 
 	if (!rows)
@@ -590,8 +597,8 @@ static int write_index(struct writer *writer)
 	for (size_t i = 0; i < n; i++)
 		resolve_value(writer, &entries[i]);
 
-	int r = table_place(&writer->arena, hash_of_entry, entries, n,
-			    &builder->header.seeds[TABLE_INDEX], &writer->entry_slots, &size);
+	int r = table_place(hash_of_entry, entries, n, &builder->header.seeds[TABLE_INDEX],
+			    &writer->entry_slots, &size);
 	struct artefact_entry *rows = r == 0 ? writer_make(writer, SECTION_INDEX, size) : NULL;
 
 	if (!rows)

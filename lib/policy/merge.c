@@ -394,8 +394,9 @@ static int compare(const void *a, const void *b)
 				    ((const struct setting *)b)->path);
 }
 
-/* Adds the settings of @next to those of @all, whose arena they are copied to. -EACCES if one of
- * them widens; with @narrows also if no earlier file has it and it could widen. */
+/* Adds the settings of @next to those of @all; their rows are copied, their texts are those of
+ * @next, which @all keeps. -EACCES if one of them widens; with @narrows also if no earlier file has
+ * it and it could widen. */
 static int merge_settings(struct policy *all, const struct policy *next, struct copier *copier,
 			  bool narrows, struct sbx_error *err)
 {
