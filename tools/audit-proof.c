@@ -554,10 +554,12 @@ static int prove(struct tool_run *run, uint64_t seq, struct sbx_error *err)
 	if (seq < leaves.begin.first)
 		return fail_deleted(&leaves, err);
 	r = find_note(&rows, seq + 1, &notes, err);
-	if (r >= 0)
-		r = hasher_new(&hasher);
-	if (r == 0)
-		r = rows_each(&rows, seq, copy_record, &wanted, err);
+	if (r < 0)
+		return r;
+	r = hasher_new(&hasher);
+	if (r < 0)
+		return r;
+	r = rows_each(&rows, seq, copy_record, &wanted, err);
 	body = wanted.body;
 	if (r < 0)
 		return r;
@@ -593,6 +595,13 @@ int audit_verb_prove(void *context, int n_operands, char *operands[], struct sbx
 
 /* ---- consistency ---- */
 
+static int read_sizes(char *operands[], uint64_t *ret_old, uint64_t *ret_new, struct sbx_error *err)
+{
+	int r = audit_read_number(operands[0], ret_old, err);
+
+	return r < 0 ? r : audit_read_number(operands[1], ret_new, err);
+}
+
 int audit_verb_consistency(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
@@ -602,14 +611,14 @@ int audit_verb_consistency(void *context, int n_operands, char *operands[], stru
 	struct audit_hash path[MERKLE_PATH_MAX], old_root, new_root;
 	uint64_t old_size, new_size, end;
 	struct merkle_leaves tree;
-	int r = audit_read_number(operands[0], &old_size, err);
+	int r = read_sizes(operands, &old_size, &new_size, err);
 
-	if (r >= 0)
-		r = audit_read_number(operands[1], &new_size, err);
-	if (r >= 0)
-		r = open_all(run, &rows, &leaves, err);
-	if (r >= 0)
-		r = hasher_new(&hasher);
+	if (r < 0)
+		return places_status_of(r);
+	r = open_all(run, &rows, &leaves, err);
+	if (r < 0)
+		return places_status_of(r);
+	r = hasher_new(&hasher);
 	if (r < 0)
 		return places_status_of(r);
 	end = leaves.begin.first + leaves.n;

@@ -110,17 +110,24 @@ int audit_verb_tail(void *context, int n_operands, char *operands[], struct sbx_
 	_cleanup_querying_ struct querying querying = { .next = 0 };
 	uint64_t n_last = TAIL_DEFAULT;
 	struct sbx_error why = { .code = 0 };
-	int r = 0;
+	int r;
 
-	if (values->last && units_parse_count(values->last, &n_last, &why) < 0)
-		r = error_fill(err, -EINVAL, why.why, why.fix,
-			       "option '--last' cannot take '%.100s'", values->last);
-	if (r >= 0)
-		r = begin(&querying, run, &rows, err);
-	if (r >= 0)
-		r = show(&querying, &rows, n_last, err);
+	if (values->last && units_parse_count(values->last, &n_last, &why) < 0) {
+		(void)error_fill(err, -EINVAL, why.why, why.fix,
+				 "option '--last' cannot take '%.100s'", values->last);
+		return places_status_of(-EINVAL);
+	}
+	r = begin(&querying, run, &rows, err);
+	if (r < 0)
+		return places_status_of(r);
+	r = show(&querying, &rows, n_last, err);
+	if (r < 0)
+		return places_status_of(r);
 	querying.n_skip = 0;
-	if (r >= 0 && values->follow)
+	if (values->follow) {
 		r = follow(&querying, err);
-	return r < 0 ? places_status_of(r) : filter_status(querying.filter, TOOL_YES);
+		if (r < 0)
+			return places_status_of(r);
+	}
+	return filter_status(querying.filter, TOOL_YES);
 }

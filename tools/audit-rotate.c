@@ -53,16 +53,18 @@ int audit_verb_rotate(void *context, int n_operands, char *operands[], struct sb
 	bool is_new = false;
 	int r = places_open(run, &log, err);
 
-	if (r >= 0 && values->if_due)
-		r = keeping_read(values, &keeping, err);
-	if (r >= 0) {
-		r = values->if_due ? audit_log_rotate_if_due(log, keeping.rotation,
-							     keeping.segment_bytes, err)
-				   : audit_log_rotate(log, err);
-		is_new = r > 0;
-	}
-	if (r >= 0)
-		r = audit_log_checkpoint(log, err);
+	if (r < 0)
+		return places_status_of(r);
+	r = values->if_due ? keeping_read(values, &keeping, err) : 0;
+	if (r < 0)
+		return places_status_of(r);
+	r = values->if_due
+		    ? audit_log_rotate_if_due(log, keeping.rotation, keeping.segment_bytes, err)
+		    : audit_log_rotate(log, err);
+	if (r < 0)
+		return places_status_of(r);
+	is_new = r > 0;
+	r = audit_log_checkpoint(log, err);
 	if (r < 0)
 		return places_status_of(r);
 	say_rotated(run, is_new, audit_log_size(log));

@@ -237,7 +237,7 @@ int filter_new(struct tool_run *run, struct row_filter **ret, struct sbx_error *
 	const struct audit_values *values = run->values;
 	_cleanup_filter_ struct row_filter *filter = calloc(1, sizeof(*filter));
 	const char **decision;
-	int r = 0;
+	int r;
 
 	if (!filter)
 		return sbx_error_what(err, -ENOMEM, "cannot read the log");
@@ -254,13 +254,14 @@ int filter_new(struct tool_run *run, struct row_filter **ret, struct sbx_error *
 		if (!event_of(name, strlen(name)))
 			return event_unknown_in_log(name, strlen(name), err);
 	}
-	if (values->since)
-		r = read_moment("--since", values->since, &filter->since_usec, err);
-	if (r == 0 && values->until)
-		r = read_moment("--until", values->until, &filter->until_usec, err);
-	if (r == 0)
-		*ret = take_ptr(filter);
-	return r;
+	r = values->since ? read_moment("--since", values->since, &filter->since_usec, err) : 0;
+	if (r < 0)
+		return r;
+	r = values->until ? read_moment("--until", values->until, &filter->until_usec, err) : 0;
+	if (r < 0)
+		return r;
+	*ret = take_ptr(filter);
+	return 0;
 }
 
 bool rows_text_is(const struct entry_text *text, const char *wanted)

@@ -86,10 +86,12 @@ int audit_verb_setup(void *context, int n_operands, char *operands[], struct sbx
 	if (r < 0)
 		return r;
 	r = places_directory(run->values, &directory, err);
-	if (r == 0)
-		r = places_open(run, &log, err);
-	if (r == 0)
-		r = audit_log_tell_head(log, err);
+	if (r < 0)
+		return r;
+	r = places_open(run, &log, err);
+	if (r < 0)
+		return r;
+	r = audit_log_tell_head(log, err);
 	if (r < 0)
 		return r;
 	if (!audit_log_has_reserve(log))

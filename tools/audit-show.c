@@ -468,14 +468,18 @@ int audit_verb_show(void *context, int n_operands, char *operands[], struct sbx_
 	_cleanup_entry_free_ struct audit_entry *entry = calloc(1, sizeof(*entry));
 	_cleanup_rows_ struct rows rows = ROWS_INIT;
 	struct wanted wanted = { .run = run, .entry = entry };
-	int r = entry ? audit_read_number(operands[0], &wanted.seq, err)
-		      : sbx_error_what(err, -ENOMEM, "cannot read the log");
+	int r;
 
-	if (r >= 0)
-		r = rows_open_to_show(run, NULL, &rows, err);
-	if (r >= 0)
-		r = rows_each(&rows, wanted.seq, look, &wanted, err);
-	if (r >= 0 && !wanted.is_found)
-		r = fail_missing(&rows, wanted.seq, err);
-	return r < 0 ? places_status_of(r) : TOOL_YES;
+	if (!entry)
+		return sbx_error_what(err, -ENOMEM, "cannot read the log");
+	r = audit_read_number(operands[0], &wanted.seq, err);
+	if (r < 0)
+		return places_status_of(r);
+	r = rows_open_to_show(run, NULL, &rows, err);
+	if (r < 0)
+		return places_status_of(r);
+	r = rows_each(&rows, wanted.seq, look, &wanted, err);
+	if (r < 0)
+		return places_status_of(r);
+	return wanted.is_found ? TOOL_YES : places_status_of(fail_missing(&rows, wanted.seq, err));
 }

@@ -351,6 +351,13 @@ static int export_note(void *userdata, uint64_t size, const char *note, size_t n
 	return rows_flush(run, err);
 }
 
+static int export_rows(struct tool_run *run, const struct rows *rows, struct sbx_error *err)
+{
+	int r = rows_each(rows, 0, export_row, run, err);
+
+	return r < 0 ? r : rows_each_checkpoint(rows, export_note, run, err);
+}
+
 int audit_verb_export(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
@@ -358,13 +365,11 @@ int audit_verb_export(void *context, int n_operands, char *operands[], struct sb
 	_cleanup_rows_ struct rows rows = ROWS_INIT;
 	int r = values->archive ? audit_check_archive_name(values->archive, err) : 0;
 
-	if (r == 0)
-		r = rows_open_to_show(run, NULL, &rows, err);
-	if (r == 0 && values->archive)
-		r = audit_export_archive(run, &rows, err);
-	if (r == 0 && !values->archive)
-		r = rows_each(&rows, 0, export_row, run, err);
-	if (r == 0 && !values->archive)
-		r = rows_each_checkpoint(&rows, export_note, run, err);
+	if (r < 0)
+		return places_status_of(r);
+	r = rows_open_to_show(run, NULL, &rows, err);
+	if (r < 0)
+		return places_status_of(r);
+	r = values->archive ? audit_export_archive(run, &rows, err) : export_rows(run, &rows, err);
 	return r < 0 ? places_status_of(r) : TOOL_YES;
 }

@@ -163,22 +163,26 @@ static int write_configuration(const struct creation *creation, int directory, c
 	_cleanup_text_ struct text bytes = TEXT_INIT;
 	_cleanup_close_ int fd = openat(directory, SANDBOX_CONFIGURATION_NAME ".new",
 					O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
-	int r = fd < 0 ? -errno : 0;
+	int r;
 
+	if (fd < 0)
+		return -errno;
 	text_add_bytes(&bytes, cwd, strlen(cwd) + 1);
 	for (size_t i = 0; i < creation->n_words; i++)
 		text_add_bytes(&bytes, creation->words[i], strlen(creation->words[i]) + 1);
-	if (r == 0)
-		r = text_status(&bytes);
-	if (r == 0 && bytes.len > CONFIGURATION_BYTES_MAX)
-		r = -E2BIG;
-	if (r == 0)
-		r = fd_write_all(fd, bytes.data, bytes.len);
+	r = text_status(&bytes);
+	if (r < 0)
+		return r;
+	if (bytes.len > CONFIGURATION_BYTES_MAX)
+		return -E2BIG;
+	r = fd_write_all(fd, bytes.data, bytes.len);
+	if (r < 0)
+		return r;
 	/* The file gets its name when it is complete. */
-	if (r == 0 && renameat(directory, SANDBOX_CONFIGURATION_NAME ".new", directory,
-			       SANDBOX_CONFIGURATION_NAME) < 0)
-		r = -errno;
-	return r;
+	return renameat(directory, SANDBOX_CONFIGURATION_NAME ".new", directory,
+			SANDBOX_CONFIGURATION_NAME) < 0
+		       ? -errno
+		       : 0;
 }
 
 static int fill(const struct creation *creation, struct registration *made, struct sbx_error *err)
@@ -255,13 +259,16 @@ int ctl_verb_create(void *context, int n_operands, char *operands[], struct sbx_
 	if (r < 0)
 		return r;
 	r = choose_id(&creation, err);
-	if (r == 0)
-		r = plan_ask(&ctl, creation.id, NULL, words, &creation.facts, err);
-	if (r == 0)
-		r = keep(&creation, err);
-	if (r == 0)
-		say_made(&creation);
-	return ctl_status(r);
+	if (r < 0)
+		return ctl_status(r);
+	r = plan_ask(&ctl, creation.id, NULL, words, &creation.facts, err);
+	if (r < 0)
+		return ctl_status(r);
+	r = keep(&creation, err);
+	if (r < 0)
+		return ctl_status(r);
+	say_made(&creation);
+	return TOOL_YES;
 }
 
 static int split_words(struct arena *arena, const char *bytes, size_t n_bytes,
@@ -285,8 +292,7 @@ static int split_words(struct arena *arena, const char *bytes, size_t n_bytes,
 	return 0;
 }
 
-int configuration_read(struct ctl *ctl, const char *id, const char *const **ret,
-		       struct sbx_error *err)
+static int read_words(struct ctl *ctl, const char *id, const char *const **ret)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
 	_cleanup_free_ char *bytes = NULL;
@@ -295,11 +301,18 @@ int configuration_read(struct ctl *ctl, const char *id, const char *const **ret,
 
 	text_addf(&path, "%s/" SANDBOX_CONFIGURATION_NAME, id);
 	r = text_status(&path);
-	if (r == 0)
-		r = file_read(ctl->registry, text_string(&path), CONFIGURATION_BYTES_MAX, &bytes,
-			      &n_bytes, NULL);
-	if (r == 0)
-		r = split_words(&ctl->arena, bytes, n_bytes, ret);
+	if (r < 0)
+		return r;
+	r = file_read(ctl->registry, text_string(&path), CONFIGURATION_BYTES_MAX, &bytes, &n_bytes,
+		      NULL);
+	return r < 0 ? r : split_words(&ctl->arena, bytes, n_bytes, ret);
+}
+
+int configuration_read(struct ctl *ctl, const char *id, const char *const **ret,
+		       struct sbx_error *err)
+{
+	int r = read_words(ctl, id, ret);
+
 	if (r == -ENOENT)
 		return ctl_fail(err, r, "find the configuration of", id,
 				"it was started by sbx-spawn, not created by 'sbx-ctl create'",

@@ -98,16 +98,18 @@ static int watch(struct desk *desk, int socket)
 {
 	int r = signals_begin(&desk->signals);
 
+	if (r < 0)
+		return r;
 	desk->answer = (struct source){
 		.fd = socket, .events = POLLIN, .ready = answered, .userdata = desk
 	};
 	desk->signal = (struct source){
 		.fd = desk->signals.fd, .events = POLLIN, .ready = signalled, .userdata = desk
 	};
-	if (r == 0)
-		r = loop_add(&desk->loop, &desk->answer);
-	if (r == 0)
-		r = loop_add(&desk->loop, &desk->signal);
+	r = loop_add(&desk->loop, &desk->answer);
+	if (r < 0)
+		return r;
+	r = loop_add(&desk->loop, &desk->signal);
 	terminal_want_input(&desk->terminal);
 	while (r == 0 && !desk->is_answered && desk->ended_by == 0) {
 		r = loop_turn(&desk->loop, terminal_next(&desk->terminal));
@@ -251,12 +253,16 @@ int ctl_verb_exec(void *context, int n_operands, char *operands[], struct sbx_er
 	size_t n_bytes = 0;
 	int r = ctl_init(&ctl, context, err);
 
-	if (r == 0)
-		r = ctl_read_running(&ctl, id, &target, err);
-	if (r == 0)
-		r = may_enter(id, &target.entry, err);
-	if (r < 0 || !answer)
-		return r < 0 ? r : sbx_error_what(err, -ENOMEM, "no memory to ask '%s'", id);
+	if (r < 0)
+		return r;
+	r = ctl_read_running(&ctl, id, &target, err);
+	if (r < 0)
+		return r;
+	r = may_enter(id, &target.entry, err);
+	if (r < 0)
+		return r;
+	if (!answer)
+		return sbx_error_what(err, -ENOMEM, "no memory to ask '%s'", id);
 	socket = connect_to(&ctl, id);
 	r = socket < 0 ? socket : ask(socket, operands + 1, n_operands - 1, answer, &n_bytes);
 	return r < 0 ? fail(id, r, err) : understand(id, answer, n_bytes, err);

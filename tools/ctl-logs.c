@@ -173,10 +173,12 @@ int ctl_verb_logs(void *context, int n_operands, char *operands[], struct sbx_er
 	struct target target;
 	int r = ctl_init(&ctl, context, err);
 
-	if (r == 0)
-		r = ctl_read(&ctl, operands[0], &target, err);
-	if (r == 0)
-		r = open_log(&following, err);
+	if (r < 0)
+		return ctl_status(r);
+	r = ctl_read(&ctl, operands[0], &target, err);
+	if (r < 0)
+		return ctl_status(r);
+	r = open_log(&following, err);
 	if (r < 0)
 		return ctl_status(r);
 	r = ctl.values->follow ? follow(&following, err) : copy(&following, err);

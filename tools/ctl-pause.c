@@ -75,10 +75,10 @@ static int pause_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	r = mark(ctl, id, true);
-	if (r == 0)
+	if (r == 0) {
 		tell(&target.entry);
-	if (r == 0)
 		r = hold(ctl, id, &target.entry, true);
+	}
 	if (r < 0)
 		return ctl_fail(
 			err, r, "pause", id, NULL,
@@ -99,9 +99,10 @@ static int resume_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 	r = hold(ctl, id, &target.entry, false);
 	if (r == 0)
 		r = mark(ctl, id, false);
-	if (r == 0)
-		tell(&target.entry);
-	return r < 0 ? ctl_fail(err, r, "resume", id, NULL, "repeat it, or stop the sandbox") : 0;
+	if (r < 0)
+		return ctl_fail(err, r, "resume", id, NULL, "repeat it, or stop the sandbox");
+	tell(&target.entry);
+	return 0;
 }
 
 int ctl_verb_pause(void *context, int n_operands, char *operands[], struct sbx_error *err)

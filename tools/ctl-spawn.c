@@ -35,20 +35,23 @@ static int add_actions(posix_spawn_file_actions_t *actions, const struct spawn_s
 {
 	int r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 
-	if (r == 0)
-		r = start->out >= 0
-			    ? posix_spawn_file_actions_adddup2(actions, start->out, STDOUT_FILENO)
+	if (r != 0)
+		return r;
+	r = start->out >= 0 ? posix_spawn_file_actions_adddup2(actions, start->out, STDOUT_FILENO)
 			    : posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, "/dev/null",
 							       O_WRONLY, 0);
-	if (r == 0 && start->err >= 0)
-		r = posix_spawn_file_actions_adddup2(actions, start->err, STDERR_FILENO);
-	if (r == 0 && start->cwd)
-		r = posix_spawn_file_actions_addchdir_np(actions, start->cwd);
+	if (r != 0)
+		return r;
+	r = start->err >= 0 ? posix_spawn_file_actions_adddup2(actions, start->err, STDERR_FILENO)
+			    : 0;
+	if (r != 0)
+		return r;
+	r = start->cwd ? posix_spawn_file_actions_addchdir_np(actions, start->cwd) : 0;
+	if (r != 0)
+		return r;
 	/* Close fds that the caller has left open: the sandbox would keep them open for its
 	 * lifetime. */
-	if (r == 0)
-		r = posix_spawn_file_actions_addclosefrom_np(actions, FIRST_OTHER_FD);
-	return r;
+	return posix_spawn_file_actions_addclosefrom_np(actions, FIRST_OTHER_FD);
 }
 
 pid_t spawn_start(const struct spawn_start *start, struct sbx_error *err)
@@ -211,15 +214,22 @@ int plan_ask(struct ctl *ctl, const char *id, const char *cwd, const char *const
 	       4 * sizeof(*asked));
 	memcpy(asked + 4, words, n * sizeof(*asked));
 	r = spawn_ask(ctl, cwd, asked, &tree, err);
-	if (r == 0)
-		r = keep(ctl, tree, "policy_digest", &ret->policy_digest);
-	if (r == 0)
-		r = keep(ctl, tree, "template", &ret->template);
-	if (r == 0)
-		r = keep(ctl, tree, "tier", &ret->tier);
-	if (r == 0)
-		r = keep(ctl, tree, "policy", &ret->policy);
-	if (r == 0)
-		ret->uid = lasting_uid(tree);
-	return r;
+	if (r < 0)
+		return r;
+	const struct {
+		const char *name;
+		const char **value;
+	} members[] = {
+		{ "policy_digest", &ret->policy_digest },
+		{ "template", &ret->template },
+		{ "tier", &ret->tier },
+		{ "policy", &ret->policy },
+	};
+	for (size_t i = 0; i < N_ELEMENTS(members); i++) {
+		r = keep(ctl, tree, members[i].name, members[i].value);
+		if (r < 0)
+			return r;
+	}
+	ret->uid = lasting_uid(tree);
+	return 0;
 }

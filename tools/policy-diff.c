@@ -39,10 +39,12 @@ int policy_verb_diff(void *context, int n_operands, char *operands[], struct sbx
 	size_t n_differences;
 	int r = policy_check_stdin(values, 2, operands, false, err);
 
-	if (r >= 0)
-		r = open_text(operands[0], &before, err);
-	if (r >= 0)
-		r = open_text(operands[1], &after, err);
+	if (r < 0)
+		return policy_bad_input(r);
+	r = open_text(operands[0], &before, err);
+	if (r < 0)
+		return policy_bad_input(r);
+	r = open_text(operands[1], &after, err);
 	if (r < 0)
 		return policy_bad_input(r);
 	n_differences = policy_compare(before.policy, after.policy, &run->out, run->json);

@@ -203,10 +203,12 @@ int policy_verb_explain(void *context, int n_operands, char *operands[], struct 
 	size_t n = 0;
 	int r = policy_check_stdin(run->values, 1, operands, false, err);
 
-	if (r >= 0)
-		r = judge_open(operands[0], run->values, &judge, err);
-	if (r >= 0)
-		r = words_read(operands + 1, (size_t)(n_operands - 1), &buffer, err);
+	if (r < 0)
+		return policy_bad_input(r);
+	r = judge_open(operands[0], run->values, &judge, err);
+	if (r < 0)
+		return policy_bad_input(r);
+	r = words_read(operands + 1, (size_t)(n_operands - 1), &buffer, err);
 	if (r < 0)
 		return policy_bad_input(r);
 	_cleanup_free_ struct policy_explanation *rows = why_explain(&judge, &buffer.request, &n);

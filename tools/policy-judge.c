@@ -211,23 +211,30 @@ static int prepare(struct judge *judge, const char *path, const struct policy_va
 	return guard(judge, path, values);
 }
 
+static int read_and_prepare(struct judge *judge, const char *path,
+			    const struct policy_values *values, struct sbx_error *err)
+{
+	size_t n_bytes = 0;
+	int r = judge_read(path, &judge->bytes, &n_bytes, err);
+
+	if (r < 0)
+		return r;
+	r = compile(judge, path, values, n_bytes, err);
+	if (r < 0)
+		return r;
+	r = prepare(judge, path, values);
+	return r < 0 ? sbx_error_what(err, r, "cannot prepare the policy '%s'", path) : 0;
+}
+
 int judge_open(const char *path, const struct policy_values *values, struct judge *ret,
 	       struct sbx_error *err)
 {
 	/* Do not move it when it is open: the engine points to its artefact. */
 	struct judge *judge = ret;
-	size_t n_bytes = 0;
 	int r;
 
 	*judge = (struct judge){ .policy = NULL };
-	r = judge_read(path, &judge->bytes, &n_bytes, err);
-	if (r >= 0)
-		r = compile(judge, path, values, n_bytes, err);
-	if (r >= 0) {
-		r = prepare(judge, path, values);
-		if (r < 0)
-			(void)sbx_error_what(err, r, "cannot prepare the policy '%s'", path);
-	}
+	r = read_and_prepare(judge, path, values, err);
 	if (r < 0)
 		judge_close(judge);
 	return r;

@@ -106,12 +106,25 @@ static int refuse_extensions(const char *path, const struct policy *policy, stru
 	return r;
 }
 
+static int compile(const char *path, const struct policy_values *values, void **ret_block,
+		   size_t *ret_n_block, struct sbx_error *err)
+{
+	_cleanup_policy_ struct policy *policy = NULL;
+	int r = judge_load(path, values, &policy, err);
+
+	if (r < 0)
+		return r;
+	r = refuse_extensions(path, policy, err);
+	if (r < 0)
+		return r;
+	return policy_compile_composed(policy, path_follow, ret_block, ret_n_block, err);
+}
+
 int policy_verb_compile(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
 	const struct policy_values *values = run->values;
 	bool to_stdout = !values->output || strcmp(values->output, "-") == 0;
-	_cleanup_policy_ struct policy *policy = NULL;
 	_cleanup_free_ void *block = NULL;
 	size_t n_block = 0;
 	int r;
@@ -123,12 +136,9 @@ int policy_verb_compile(void *context, int n_operands, char *operands[], struct 
 		return TOOL_USAGE;
 	}
 	r = policy_check_stdin(values, 1, operands, false, err);
-	if (r >= 0)
-		r = judge_load(operands[0], values, &policy, err);
-	if (r >= 0)
-		r = refuse_extensions(operands[0], policy, err);
-	if (r >= 0)
-		r = policy_compile_composed(policy, path_follow, &block, &n_block, err);
+	if (r < 0)
+		return policy_bad_input(r);
+	r = compile(operands[0], values, &block, &n_block, err);
 	if (r < 0)
 		return policy_bad_input(r);
 	if (to_stdout)

@@ -175,11 +175,12 @@ static int ask(struct asking *asking, struct sbx_error *err)
 	json_end_object(&asking->json);
 	asking->tree = tree_free(asking->tree);
 	text_reset(&asking->answer);
-	if (r >= 0)
-		r = exchange(path ? path : text_string(&usual), &asking->packet, &asking->answer,
-			     err);
-	if (r >= 0)
-		r = tree_read("<answer>", asking->answer.data, asking->answer.len, &tree, err);
+	if (r < 0)
+		return r;
+	r = exchange(path ? path : text_string(&usual), &asking->packet, &asking->answer, err);
+	if (r < 0)
+		return r;
+	r = tree_read("<answer>", asking->answer.data, asking->answer.len, &tree, err);
 	if (r < 0)
 		return r;
 	ok = tree_root(tree)->type == TREE_MAP ? tree_get(tree, tree_root(tree), "ok") : NULL;

@@ -529,10 +529,12 @@ static int update_open(struct tool_run *run, const char *path, const char *from,
 	*ret = (struct update){ .run = run, .values = run->values, .path = path, .from = from };
 	ret->before = ret->after = (struct judge){ .policy = NULL };
 	r = resolve(ret, err);
-	if (r >= 0)
-		r = open_new(ret, err);
-	if (r >= 0)
-		r = open_old(ret, err);
+	if (r < 0)
+		return r;
+	r = open_new(ret, err);
+	if (r < 0)
+		return r;
+	r = open_old(ret, err);
 	return r < 0 ? r : show(ret, err);
 }
 

@@ -52,10 +52,12 @@ static int compile(const char *path, void **ret_block, size_t *ret_n_bytes, stru
 	size_t n_bytes = 0;
 	int r = file_read(AT_FDCWD, path, POLICY_BYTES_MAX, &bytes, &n_bytes, err);
 
-	if (r >= 0)
-		r = policy_load(path, bytes, n_bytes, &policy, err);
-	if (r >= 0)
-		r = refuse_extensions(path, policy, err);
+	if (r < 0)
+		return r;
+	r = policy_load(path, bytes, n_bytes, &policy, err);
+	if (r < 0)
+		return r;
+	r = refuse_extensions(path, policy, err);
 	return r < 0 ? r : policy_compile_proxied(policy, ret_block, ret_n_bytes, err);
 }
 

@@ -59,10 +59,12 @@ static int start(struct process *process, struct sbx_error *err)
 {
 	int r = check_socket(process->values, err);
 
-	if (r >= 0)
-		r = map_page(process, err);
-	if (r >= 0)
-		r = process_prepare(process, NULL, NULL, NULL, err);
+	if (r < 0)
+		return r;
+	r = map_page(process, err);
+	if (r < 0)
+		return r;
+	r = process_prepare(process, NULL, NULL, NULL, err);
 	return r < 0 ? r
 		     : process_add_worker(process, process->values->fd, (uid_t)process->values->uid,
 					  err);

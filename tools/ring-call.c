@@ -213,10 +213,12 @@ static int run_asking(struct tool_run *run, const char *name, struct sbx_error *
 	};
 	int r = side_open(&asking.side, name, err);
 
-	if (r == 0)
-		r = ask_all(&asking, err);
-	if (r == 0)
-		r = side_close(&asking.side, 0, err);
+	if (r != 0)
+		return r;
+	r = ask_all(&asking, err);
+	if (r != 0)
+		return r;
+	r = side_close(&asking.side, 0, err);
 	return r == 0 && asking.n_failed > 0 ? TOOL_NO : r;
 }
 
@@ -253,17 +255,23 @@ static noreturn void become_command(const struct tool_run *run, const int reques
 	process_exec(run, argv);
 }
 
+/* The caller closes the pipes. */
+static int start_between(struct answering *answering, int requests[2], int responses[2],
+			 char *const argv[])
+{
+	if (pipe2(requests, O_CLOEXEC) < 0 || pipe2(responses, O_CLOEXEC) < 0)
+		return -errno;
+	answering->command = fork();
+	if (answering->command == 0)
+		become_command(answering->side.run, requests, responses, argv);
+	return answering->command < 0 ? -errno : 0;
+}
+
 static int start(struct answering *answering, char *const argv[], struct sbx_error *err)
 {
-	int requests[2] = { -EBADF, -EBADF }, responses[2] = { -EBADF, -EBADF }, r = 0;
+	int requests[2] = { -EBADF, -EBADF }, responses[2] = { -EBADF, -EBADF };
+	int r = start_between(answering, requests, responses, argv);
 
-	if (pipe2(requests, O_CLOEXEC) < 0 || pipe2(responses, O_CLOEXEC) < 0)
-		r = -errno;
-	answering->command = r == 0 ? fork() : 0;
-	if (r == 0 && answering->command == 0)
-		become_command(answering->side.run, requests, responses, argv);
-	if (r == 0 && answering->command < 0)
-		r = -errno;
 	close_fd(&requests[0]);
 	close_fd(&responses[1]);
 	answering->requests = requests[1];
@@ -282,12 +290,13 @@ static int answer(struct answering *answering, uint32_t request_id, int error, c
 	text_reset(&answering->body);
 	text_reset(&answering->payload);
 	r = add_body(&answering->body, run->json && error == 0, line, n_bytes);
-	if (r == 0)
-		r = add_payload(&answering->payload, error, &answering->body);
-	if (r == 0 && answering->payload.len > SBX_RING_MESSAGE_MAX - 5)
-		r = -EBADMSG;
 	if (r < 0)
 		return r;
+	r = add_payload(&answering->payload, error, &answering->body);
+	if (r < 0)
+		return r;
+	if (answering->payload.len > SBX_RING_MESSAGE_MAX - 5)
+		return -EBADMSG;
 	return sbx_ring_send_frame(answering->side.ring, MESSAGE_SERVICE_RESPONSE, request_id,
 				   answering->payload.data, answering->payload.len, 0,
 				   answering->side.timeout_usec);

@@ -181,10 +181,12 @@ static int start(struct creating *creating, struct sbx_error *err)
 {
 	int r = service_new(&creating->run->log, NULL, NULL, &creating->service, err);
 
-	if (r >= 0)
-		r = make_keeper(creating, err);
-	if (r >= 0)
-		r = listen_by_name(creating, err);
+	if (r < 0)
+		return r;
+	r = make_keeper(creating, err);
+	if (r < 0)
+		return r;
+	r = listen_by_name(creating, err);
 	if (r < 0)
 		return r;
 	service_status(creating->service, "keeps the channel %s", creating->name);

@@ -93,6 +93,16 @@ static void reap(struct pair *pair)
 	}
 }
 
+static int start_both(struct pair *pair, char *with[], char *command[], struct sbx_error *err)
+{
+	int r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair->sockets) < 0)
+		return sbx_error_what(err, -errno, "cannot make the socket of the channel");
+	r = start(pair, WITH, with, err);
+	return r != 0 ? r : start(pair, COMMAND, command, err);
+}
+
 static void warn_of_server(const struct pair *pair)
 {
 	struct sbx_error warning = { .code = 0 };
@@ -113,7 +123,7 @@ int ring_verb_pair(void *context, int n_operands, char *operands[], struct sbx_e
 	_cleanup_(pair_deinit) struct pair pair = { .run = run, .sockets = { -EBADF, -EBADF } };
 	char *shell[] = { (char *)SHELL, (char *)"-c", (char *)values->with, NULL };
 	siginfo_t info;
-	int r = 0;
+	int r;
 
 	if (!values->with || values->with[0] == '\0')
 		return ring_refuse(err, "no --with given", "a pair is two commands",
@@ -121,12 +131,7 @@ int ring_verb_pair(void *context, int n_operands, char *operands[], struct sbx_e
 	operands[n_operands] = NULL;
 	block_signals(&pair);
 	pair.number = process_free_number(PROCESS_FIRST_FD);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair.sockets) < 0)
-		r = sbx_error_what(err, -errno, "cannot make the socket of the channel");
-	if (r == 0)
-		r = start(&pair, WITH, shell, err);
-	if (r == 0)
-		r = start(&pair, COMMAND, operands, err);
+	r = start_both(&pair, shell, operands, err);
 	/* The tool must not keep an end: the HUP of the other is how a command notices that one has
 	 * ended. */
 	fd_close_many(pair.sockets, N_ELEMENTS(pair.sockets));

@@ -230,6 +230,19 @@ static int finish(struct piping *piping, int r, struct sbx_error *err)
 	return process_status(consumer);
 }
 
+static int pass(struct piping *piping, char *command[], struct sbx_error *err)
+{
+	int r = make_ends(piping, err);
+
+	if (r != 0)
+		return r;
+	r = start(piping, command, err);
+	if (r != 0)
+		return r;
+	r = side_open_socket(&piping->side, take_fd(&piping->sockets[SBX_RING_SERVER]), err);
+	return r != 0 ? r : pass_all(piping, err);
+}
+
 int ring_verb_pipe(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
@@ -248,12 +261,5 @@ int ring_verb_pipe(void *context, int n_operands, char *operands[], struct sbx_e
 		return TOOL_USAGE;
 	operands[n_operands] = NULL;
 	(void)signal(SIGPIPE, SIG_IGN);
-	r = make_ends(&piping, err);
-	if (r == 0)
-		r = start(&piping, operands, err);
-	if (r == 0)
-		r = side_open_socket(&piping.side, take_fd(&piping.sockets[SBX_RING_SERVER]), err);
-	if (r == 0)
-		r = pass_all(&piping, err);
-	return finish(&piping, r, err);
+	return finish(&piping, pass(&piping, operands, err), err);
 }

@@ -376,6 +376,26 @@ int side_open_socket(struct side *side, int socket, struct sbx_error *err)
 	return r < 0 ? TOOL_USAGE : open_ring(side, &config, take_fd(&owned), err);
 }
 
+static int check(struct side *side, const struct sbx_ring_config *config, struct place *place,
+		 struct sbx_error *err)
+{
+	int r = check_transport(config, place, err);
+
+	if (r != 0)
+		return r;
+	r = check_role(side, place, err);
+	if (r != 0)
+		return r;
+	r = check_choices(side, config, place, err);
+	if (r != 0 || place->socket < 0)
+		return r;
+	if (side->values->follow)
+		return ring_refuse(err, "--follow needs a channel that can be opened again",
+				   "a channel over a given socket ends with the other side",
+				   "write a NAME of 'sbx-ring create --keep', or --endpoint");
+	return check_socket(place->socket, err);
+}
+
 int side_open(struct side *side, const char *name, struct sbx_error *err)
 {
 	struct sbx_ring_config config = { .size = sizeof(config) };
@@ -385,18 +405,9 @@ int side_open(struct side *side, const char *name, struct sbx_error *err)
 	if (r < 0)
 		return r == -EINVAL ? TOOL_USAGE : r;
 	r = find_given(side, name, &config, &place, err);
-	if (r == 0)
-		r = check_transport(&config, &place, err);
-	if (r == 0)
-		r = check_role(side, &place, err);
-	if (r == 0)
-		r = check_choices(side, &config, &place, err);
-	if (r == 0 && place.socket >= 0 && side->values->follow)
-		r = ring_refuse(err, "--follow needs a channel that can be opened again",
-				"a channel over a given socket ends with the other side",
-				"write a NAME of 'sbx-ring create --keep', or --endpoint");
-	else if (r == 0 && place.socket >= 0)
-		r = check_socket(place.socket, err);
+	if (r != 0)
+		return r;
+	r = check(side, &config, &place, err);
 	if (r != 0)
 		return r;
 	if (place.socket >= 0)

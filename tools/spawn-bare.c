@@ -97,15 +97,20 @@ static int begin(struct spawn_run *run, struct sbx_error *err)
 		SPAWN_TOOL ": running without any protection (--no-sandbox)\n";
 	int r = spawn_take_fds(run->tool->values, err);
 
-	if (r == 0)
-		r = name_ring(&run->request, err);
-	if (r == 0)
-		r = spawn_open_records(run, err);
-	if (r == 0)
-		r = spawn_record_created(run, err);
-	if (r == 0 && fd_write_all(STDERR_FILENO, warning, sizeof(warning) - 1) < 0)
-		r = sbx_error_what(err, -EIO, "cannot write the warning about --no-sandbox");
-	return r;
+	if (r < 0)
+		return r;
+	r = name_ring(&run->request, err);
+	if (r < 0)
+		return r;
+	r = spawn_open_records(run, err);
+	if (r < 0)
+		return r;
+	r = spawn_record_created(run, err);
+	if (r < 0)
+		return r;
+	if (fd_write_all(STDERR_FILENO, warning, sizeof(warning) - 1) < 0)
+		return sbx_error_what(err, -EIO, "cannot write the warning about --no-sandbox");
+	return 0;
 }
 
 int spawn_run_bare(struct spawn_run *run, struct sbx_error *err)

@@ -54,22 +54,27 @@ static int make_plan(struct spawn_run *run, struct sbx_error *err)
 	const char *const *paths, *const *made;
 	int r = spawn_find_guarded(run, err);
 
-	if (r == 0)
-		r = spawn_find_credentials(run, err);
-	if (r == 0)
-		r = plan_list_paths(run->policy, &run->request, &run->arena, &paths, &made, err);
-	if (r == 0)
-		r = spawn_make_guarded(run, made, err);
-	if (r == 0)
-		r = host_probe(paths, run->request.project, &run->arena, &run->host, err);
-	if (r == 0)
-		host_find_accounts(run->request.has_uid, run->request.uid, run->request.gid,
-				   &run->host);
-	if (r == 0 && accepts_less(run))
+	if (r < 0)
+		return r;
+	r = spawn_find_credentials(run, err);
+	if (r < 0)
+		return r;
+	r = plan_list_paths(run->policy, &run->request, &run->arena, &paths, &made, err);
+	if (r < 0)
+		return r;
+	r = spawn_make_guarded(run, made, err);
+	if (r < 0)
+		return r;
+	r = host_probe(paths, run->request.project, &run->arena, &run->host, err);
+	if (r < 0)
+		return r;
+	host_find_accounts(run->request.has_uid, run->request.uid, run->request.gid, &run->host);
+	if (accepts_less(run)) {
 		r = host_try_userns(&run->arena, &run->host, err);
-	if (r == 0)
-		r = plan_build(run->policy, &run->request, &run->host, &run->plan, err);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return plan_build(run->policy, &run->request, &run->host, &run->plan, err);
 }
 
 int spawn_module_path(const char *directory, const char *name, const char *suffix, char *ret,
@@ -145,28 +150,39 @@ static int choose_filter(struct spawn_run *run, struct sbx_error *err)
 			      step->seccomp.profile);
 }
 
+/* Before the plan, which hides and protects only what exists: the first start of a user creates
+ * the spool, and the command could create a missing registry. */
+static int open_state(struct spawn_run *run, struct sbx_error *err)
+{
+	int r = run->values->audit_fd < 0 ? spawn_open_spool(run, err) : 0;
+
+	if (r < 0)
+		return r;
+	run->registry = registry_open(environ, err);
+	return run->registry < 0 ? run->registry : 0;
+}
+
 int spawn_prepare(struct spawn_run *run, struct sbx_error *err)
 {
 	bool is_run = !run->values->dry_run && !run->values->print_plan;
 	const char *grace = run->values->grace;
 	int r = load_policy(run, err);
 
-	/* Before the plan, which hides and protects only what exists: the first start of a user
-	 * creates the spool, and the command could create a missing registry. */
-	if (r == 0 && is_run && run->values->audit_fd < 0)
-		r = spawn_open_spool(run, err);
-	if (r == 0 && is_run) {
-		run->registry = registry_open(environ, err);
-		r = run->registry < 0 ? run->registry : 0;
-	}
-	if (r == 0 && run->values->out)
-		r = changes_prepare(run, err);
+	if (r < 0)
+		return r;
+	r = is_run ? open_state(run, err) : 0;
+	if (r < 0)
+		return r;
+	r = run->values->out ? changes_prepare(run, err) : 0;
+	if (r < 0)
+		return r;
 	run->request.out_directory = run->changes.directory;
 	run->request.out_work = run->changes.work;
-	if (r == 0)
-		r = make_plan(run, err);
+	r = make_plan(run, err);
+	if (r < 0)
+		return r;
 	/* An option overrides the grace of the plan. */
-	if (r == 0 && grace && units_parse_time(grace, &run->plan->grace_usec, err) < 0)
-		r = error_retell(err, -EINVAL, "option '--grace' cannot take '%s'", grace);
-	return r < 0 ? r : choose_filter(run, err);
+	if (grace && units_parse_time(grace, &run->plan->grace_usec, err) < 0)
+		return error_retell(err, -EINVAL, "option '--grace' cannot take '%s'", grace);
+	return choose_filter(run, err);
 }

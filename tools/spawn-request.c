@@ -82,11 +82,12 @@ static int read_secrets(struct spawn_run *run, struct sbx_error *err)
 		const char *path = NULL;
 
 		r = split_name(run, "--secret", list->items[i], &secrets[i].name, &path, err);
-		if (r == 0 && !path)
-			r = spawn_bad_value("--secret", list->items[i], "it names no file",
-					    "write NAME=PATH", err);
-		if (r == 0)
-			r = spawn_read_path(run, "--secret", path, &secrets[i].path, err);
+		if (r < 0)
+			return r;
+		if (!path)
+			return spawn_bad_value("--secret", list->items[i], "it names no file",
+					       "write NAME=PATH", err);
+		r = spawn_read_path(run, "--secret", path, &secrets[i].path, err);
 		if (r < 0)
 			return r;
 	}

@@ -166,14 +166,20 @@ static int build(struct kernel *kernel, struct kernel_failure *ret)
 	int r = enter_cgroup_namespace(kernel, ret);
 
 	leave_to_supervisor(kernel);
-	if (r == 0)
-		r = walk(kernel, RUN, first_of(STAGE_BUILD), STEP_ROOT - 1, ret);
-	if (r == 0 && !kernel_borrows(kernel))
+	if (r < 0)
+		return r;
+	r = walk(kernel, RUN, first_of(STAGE_BUILD), STEP_ROOT - 1, ret);
+	if (r < 0)
+		return r;
+	if (!kernel_borrows(kernel)) {
 		r = walk(kernel, REACH, STEP_ROOT, STEP_SEAL, ret);
-	if (r == 0)
-		r = walk(kernel, MAKE, STEP_ROOT, STEP_SEAL, ret);
-	if (r == 0)
-		r = walk(kernel, RUN, STEP_ROOT, STEP_SEAL, ret);
+		if (r < 0)
+			return r;
+	}
+	r = walk(kernel, MAKE, STEP_ROOT, STEP_SEAL, ret);
+	if (r < 0)
+		return r;
+	r = walk(kernel, RUN, STEP_ROOT, STEP_SEAL, ret);
 	return r < 0 ? r : walk(kernel, RUN, STEP_SEAL + 1, last_of(STAGE_BUILD), ret);
 }
 

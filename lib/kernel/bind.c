@@ -55,11 +55,15 @@ int bind_reach(struct kernel *kernel, const struct step *step, size_t number)
 
 	int r = mount_set(copy, AT_RECURSIVE, mount_attributes(&step->bind.attributes), -EBADF);
 
-	if (r == 0 && idmap_applies(kernel, &step->bind.owner, source, step->bind.source))
+	if (r < 0)
+		return r;
+	if (idmap_applies(kernel, &step->bind.owner, source, step->bind.source)) {
 		r = map_owner(kernel, step, copy);
-	if (r == 0)
-		*fd = take_fd(&copy);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	*fd = take_fd(&copy);
+	return 0;
 }
 
 int bind_attach(struct kernel *kernel, const struct step *step, size_t number)

@@ -48,6 +48,18 @@ static int write_map(const struct kernel *kernel, const char *name, uint64_t id)
 	return write_own(kernel, name, line);
 }
 
+static int write_maps(struct kernel *kernel, const struct step *step)
+{
+	/* Before gid_map, which an unprivileged process may write only then. It also denies
+	 * setgroups() inside, which could drop a group that is used to deny access. */
+	int r = write_own(kernel, "setgroups", "deny");
+
+	if (r < 0)
+		return r;
+	r = write_map(kernel, "uid_map", step->id_map.uid);
+	return r < 0 ? r : write_map(kernel, "gid_map", step->id_map.gid);
+}
+
 int identity_map(struct kernel *kernel, const struct step *step, size_t number)
 {
 	int r;
@@ -56,13 +68,7 @@ int identity_map(struct kernel *kernel, const struct step *step, size_t number)
 	 * root. */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return -errno;
-	/* Before gid_map, which an unprivileged process may write only then. It also denies
-	 * setgroups() inside, which could drop a group that is used to deny access. */
-	r = write_own(kernel, "setgroups", "deny");
-	if (r == 0)
-		r = write_map(kernel, "uid_map", step->id_map.uid);
-	if (r == 0)
-		r = write_map(kernel, "gid_map", step->id_map.gid);
+	r = write_maps(kernel, step);
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 && r == 0)
 		r = -errno;
 	return r;

@@ -76,10 +76,12 @@ static int map_and_open(const struct kernel *kernel, pid_t pid)
 	char path[64];
 	int r = check_proc();
 
-	if (r == 0)
-		r = write_map(pid, "uid_map", kernel->owner_uid, kernel->plan->uid);
-	if (r == 0)
-		r = write_map(pid, "gid_map", kernel->owner_gid, kernel->plan->gid);
+	if (r < 0)
+		return r;
+	r = write_map(pid, "uid_map", kernel->owner_uid, kernel->plan->uid);
+	if (r < 0)
+		return r;
+	r = write_map(pid, "gid_map", kernel->owner_gid, kernel->plan->gid);
 	if (r < 0)
 		return r;
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);

@@ -82,12 +82,14 @@ static int open_writable(const struct step *step, int *fds)
 	char parent[PATH_MAX], parent_of_work[PATH_MAX];
 	int r = name_parent(step->overlay.upper, parent);
 
-	if (r == 0)
-		r = name_parent(step->overlay.work, parent_of_work);
-	if (r == 0 && strcmp(parent, parent_of_work) != 0)
-		r = -EXDEV;
-	if (r == 0)
-		r = check_not_mounted(step->overlay.upper);
+	if (r < 0)
+		return r;
+	r = name_parent(step->overlay.work, parent_of_work);
+	if (r < 0)
+		return r;
+	if (strcmp(parent, parent_of_work) != 0)
+		return -EXDEV;
+	r = check_not_mounted(step->overlay.upper);
 	if (r < 0)
 		return r;
 	fds[WRITABLE_MOUNT] = copy_mount(parent);
@@ -238,10 +240,14 @@ int overlay_make(struct kernel *kernel, const struct step *step, size_t number)
 	int *fds = kernel_fds(kernel, number);
 	int r = enter_proc(kernel);
 
-	if (r == 0 && !step->overlay.upper)
+	if (r < 0)
+		return r;
+	if (!step->overlay.upper) {
 		r = make_writable(step, fds);
-	if (r == 0)
-		r = attach_layers(kernel, fds);
+		if (r < 0)
+			return r;
+	}
+	r = attach_layers(kernel, fds);
 	if (r < 0)
 		return r;
 	r = mount_layers(step, fds);

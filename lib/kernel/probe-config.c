@@ -63,12 +63,16 @@ static int take_hooks(struct reader *reader, const char *value)
 	const char *text;
 	int r = expand(reader, value, &text);
 
-	if (r == 0)
-		r = scan_look(reader->scan, reader->top, text, &place);
-	if (r == 0 && is_of_husky(place.real))
-		r = scan_look(reader->scan, scan_around(reader->scan, place.real), ".", &place);
 	if (r != 0)
 		return r < 0 ? r : 0;
+	r = scan_look(reader->scan, reader->top, text, &place);
+	if (r < 0)
+		return r;
+	if (is_of_husky(place.real)) {
+		r = scan_look(reader->scan, scan_around(reader->scan, place.real), ".", &place);
+		if (r < 0)
+			return r;
+	}
 	/* The whole directory cannot be read-only, and the command could create hooks in it. */
 	if (path_is_beneath(reader->directory, place.real) ||
 	    path_is_beneath(reader->top, place.real) || strcmp(reader->top, place.real) == 0)
@@ -236,8 +240,9 @@ int scan_configuration(struct scan *scan, const char *top, const char *directory
 	struct reader reader = { .scan = scan, .top = top, .directory = directory };
 	int r = add_file(&reader, common, "config");
 
-	if (r == 0)
-		r = add_file(&reader, directory, "config.worktree");
+	if (r < 0)
+		return r;
+	r = add_file(&reader, directory, "config.worktree");
 	for (; r == 0 && reader.at < reader.n_files; reader.at++)
 		r = scan_read_file(scan, reader.files[reader.at], take, &reader);
 	return r;

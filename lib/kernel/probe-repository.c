@@ -276,17 +276,25 @@ static int scan_repository(struct scan *scan, const char *top, const char *direc
 
 	if (r > 0)
 		r = scan_add_name(scan, &common);
+	if (r < 0)
+		return r;
 	/* The directory of a linked worktree is inside the common directory, which is added
 	 * already. */
-	if (r == 0 && (common.real == directory || !path_is_beneath(directory, common.real)))
+	if (common.real == directory || !path_is_beneath(directory, common.real)) {
 		r = scan_look_and_add(scan, directory, ".", &own);
-	if (r == 0)
-		r = scan_links(scan, directory);
-	if (r == 0)
-		r = scan_configuration(scan, top, directory, common.real);
+		if (r < 0)
+			return r;
+	}
+	r = scan_links(scan, directory);
+	if (r < 0)
+		return r;
+	r = scan_configuration(scan, top, directory, common.real);
+	if (r < 0)
+		return r;
 	worktrees = probe_join(scan->search->arena, common.real, "worktrees");
-	if (r == 0)
-		r = worktrees ? scan_each_directory(scan, worktrees, scan_worktree) : -ENOMEM;
+	if (!worktrees)
+		return -ENOMEM;
+	r = scan_each_directory(scan, worktrees, scan_worktree);
 	return r < 0 || top == directory ? r : scan_submodules(scan, top);
 }
 

@@ -152,13 +152,14 @@ static int try_namespaces(const struct host *host, bool all, struct findings *fi
 	struct kernel kernel = KERNEL_INIT;
 	int r = host->is_root ? identity_borrow(map.id_map.uid, map.id_map.gid) : 0;
 
-	if (r == 0 && unshare(all ? NAMESPACES : CLONE_NEWUSER | CLONE_NEWNS) < 0)
-		r = -errno;
-	if (r == 0)
-		r = identity_map(&kernel, &map, 0);
-	if (r == 0)
-		r = try_tmpfs();
-	findings->userns = r;
+	if (r < 0)
+		return r;
+	if (unshare(all ? NAMESPACES : CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		return -errno;
+	r = identity_map(&kernel, &map, 0);
+	if (r < 0)
+		return r;
+	findings->userns = r = try_tmpfs();
 	return r < 0 || !all ? r : try_in_child(findings);
 }
 
@@ -235,19 +236,19 @@ static int take_all(struct arena *arena, const struct findings *findings, struct
 
 static int try_and_take(struct arena *arena, bool all, struct host *ret, struct sbx_error *err)
 {
+	static const char what[] = "cannot probe what this host supports";
 	struct findings *findings = mmap(NULL, sizeof(*findings), PROT_READ | PROT_WRITE,
 					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int r = findings == MAP_FAILED ? -errno : 0;
+	int r;
 
-	if (r == 0) {
-		findings->userns = -ECHILD;
-		r = try_in_fork(ret, all, findings);
-	}
+	if (findings == MAP_FAILED)
+		return sbx_error_what(err, -errno, what);
+	findings->userns = -ECHILD;
+	r = try_in_fork(ret, all, findings);
 	if (r == 0)
 		r = (all ? take_all : take_userns)(arena, findings, ret);
-	if (findings != MAP_FAILED)
-		(void)munmap(findings, sizeof(*findings));
-	return r < 0 ? sbx_error_what(err, r, "cannot probe what this host supports") : 0;
+	(void)munmap(findings, sizeof(*findings));
+	return r < 0 ? sbx_error_what(err, r, what) : 0;
 }
 
 int probe_try(struct arena *arena, struct host *ret, struct sbx_error *err)

@@ -187,18 +187,17 @@ static int probe_project(struct place_search *search, const char *project, struc
 	return r == -ENOMEM ? r : 0;
 }
 
-static int probe_texts(struct place_search *search, const char *project, struct host *ret,
-		       struct sbx_error *err)
+static int probe_texts(struct place_search *search, const char *project, struct host *ret)
 {
 	int r = find_loader(search, &ret->loader);
 
-	if (r == 0)
-		r = probe_project(search, project, ret);
-	if (r == 0)
-		r = probe_repositories(search, ret);
-	if (r == 0)
-		r = probe_cgroup(search->arena, ret);
-	return r < 0 ? sbx_error_what(err, r, "cannot probe the host") : 0;
+	if (r < 0)
+		return r;
+	r = probe_project(search, project, ret);
+	if (r < 0)
+		return r;
+	r = probe_repositories(search, ret);
+	return r < 0 ? r : probe_cgroup(search->arena, ret);
 }
 
 int host_probe(const char *const *paths, const char *project, struct arena *arena, struct host *ret,
@@ -218,19 +217,25 @@ int host_probe(const char *const *paths, const char *project, struct arena *aren
 
 	host.is_root = is_root(host.uid);
 	probe_filters(&host);
-	if (r == 0)
-		r = probe_places(&search, paths, &host, err);
+	if (r < 0)
+		return r;
+	r = probe_places(&search, paths, &host, err);
+	if (r < 0)
+		return r;
 	/*
 	 * Links that are found from here on are not part of @paths: they are stored in a new list.
 	 */
 	search.links.n_room = search.links.n_rows;
-	if (r == 0)
-		r = probe_texts(&search, project, &host, err);
-	if (r == 0 && is_proc_covered())
+	r = probe_texts(&search, project, &host);
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot probe the host");
+	if (is_proc_covered()) {
 		r = probe_try(arena, &host, err);
-	if (r == 0)
-		*ret = host;
-	return r;
+		if (r < 0)
+			return r;
+	}
+	*ret = host;
+	return 0;
 }
 
 int host_probe_deeply(struct arena *arena, struct host *ret, struct sbx_error *err)
@@ -238,11 +243,13 @@ int host_probe_deeply(struct arena *arena, struct host *ret, struct sbx_error *e
 	struct host host;
 	int r = host_probe(NULL, NULL, arena, &host, err);
 
-	if (r == 0)
-		r = probe_try(arena, &host, err);
-	if (r == 0)
-		*ret = host;
-	return r;
+	if (r < 0)
+		return r;
+	r = probe_try(arena, &host, err);
+	if (r < 0)
+		return r;
+	*ret = host;
+	return 0;
 }
 
 void host_explain_userns(int code, struct sbx_error *err)

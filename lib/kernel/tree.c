@@ -221,26 +221,35 @@ static int add_line(int fd, const char *line)
 	return r < 0 ? r : fd_write_all(fd, "\n", 1);
 }
 
+/* Copies the file @from with the added line to @to, and mounts @to over the target. */
+static int cover_with(struct kernel *kernel, const struct step *step, size_t number, int from,
+		      int to)
+{
+	_cleanup_close_ int cover = -EBADF;
+	int r = copy(from, to);
+
+	if (r < 0)
+		return r;
+	r = add_line(to, step->file.added);
+	if (r < 0)
+		return r;
+	cover = mount_copy(to, 0);
+	if (cover < 0)
+		return cover;
+	r = mount_set(cover, 0,
+		      MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+		      -EBADF);
+	return r < 0 ? r : tree_attach(kernel, number, cover, false);
+}
+
 /* An unlinked file cannot be mounted, so the file has a name in the root until it is mounted over
  * the target. */
 static int cover_file(struct kernel *kernel, const struct step *step, size_t number, int from)
 {
 	static const char name[] = MASK_NAMES "copy";
 	_cleanup_close_ int to = open(name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, step->file.mode);
-	_cleanup_close_ int cover = -EBADF;
-	int r = to < 0 ? -errno : copy(from, to);
+	int r = to < 0 ? -errno : cover_with(kernel, step, number, from, to);
 
-	if (r == 0)
-		r = add_line(to, step->file.added);
-	if (r == 0)
-		r = cover = mount_copy(to, 0);
-	if (r >= 0)
-		r = mount_set(cover, 0,
-			      MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
-				      MOUNT_ATTR_NOEXEC,
-			      -EBADF);
-	if (r == 0)
-		r = tree_attach(kernel, number, cover, false);
 	return unlinkat(AT_FDCWD, name, 0) < 0 && r == 0 ? -errno : r;
 }
 

@@ -214,11 +214,11 @@ int decide_all(struct planner *planner)
 	*decided = (struct decided){ .policy = NULL };
 	planner->decided = decided;
 	r = compose(planner, decided);
-	if (r == 0)
+	if (r == 0) {
 		decided->fresh = find_fresh(planner, decided->policy);
-	if (r == 0)
 		r = policy_engine_compile(decided->policy, planner->request->guarded,
 					  &decided->engine, planner->err);
+	}
 	planner->memory.is_exhausted |= r == -ENOMEM;
 	return planner_status(planner) < 0 ? -ENOMEM : r;
 }

@@ -122,10 +122,12 @@ static int list_paths(struct planner *planner, const char *const **ret,
 	const char *directory;
 	int r = choose_template(planner);
 
-	if (r == 0)
-		r = make_environment(planner);
-	if (r == 0)
-		r = mark_all(planner);
+	if (r < 0)
+		return r;
+	r = make_environment(planner);
+	if (r < 0)
+		return r;
+	r = mark_all(planner);
 	if (r < 0)
 		return r;
 	add_marks(planner, &paths);

@@ -211,34 +211,45 @@ static int check_reduced(struct planner *planner)
 			      "use --net none or --net host, or a host with user namespaces");
 }
 
+static int check_mode(struct planner *planner, enum net_mode mode)
+{
+	if (mode == NET_VETH || mode == NET_TRANSPARENT)
+		return refuse_mode(planner);
+	if (mode == NET_HOST)
+		return check_host_mode(planner);
+	read_ports(planner);
+	return check_policys_ports(planner);
+}
+
 int choose_network(struct planner *planner)
 {
-	int r = 0;
+	enum net_mode mode;
+	int r;
 
 	narrow_default(planner);
-	if (planner->chosen.net_mode == NET_VETH || planner->chosen.net_mode == NET_TRANSPARENT)
-		return refuse_mode(planner);
-	if (planner->chosen.net_mode == NET_HOST)
-		r = check_host_mode(planner);
-	else
-		read_ports(planner);
-	if (r == 0 && planner->chosen.net_mode != NET_HOST)
-		r = check_policys_ports(planner);
-	if (r == 0 &&
-	    (planner->chosen.net_mode == NET_LOOPBACK || planner->chosen.net_mode == NET_PROXY))
-		r = check_rules(planner, planner->chosen.net_mode);
-	if (planner->chosen.net_mode == NET_NONE || planner->chosen.net_mode == NET_LOOPBACK)
-		note_unused_rules(planner, planner->chosen.net_mode);
-	if (r == 0)
-		r = check_ports(planner);
-	if (r == 0)
-		r = check_reduced(planner);
-	if (planner->policy && planner->chosen.net_mode == NET_NONE && planner->ports.n_rows > 0)
+	mode = planner->chosen.net_mode;
+	r = check_mode(planner, mode);
+	if (r < 0)
+		return r;
+	if (mode == NET_LOOPBACK || mode == NET_PROXY) {
+		r = check_rules(planner, mode);
+		if (r < 0)
+			return r;
+	}
+	if (mode == NET_NONE || mode == NET_LOOPBACK)
+		note_unused_rules(planner, mode);
+	r = check_ports(planner);
+	if (r < 0)
+		return r;
+	r = check_reduced(planner);
+	if (r < 0)
+		return r;
+	if (planner->policy && mode == NET_NONE && planner->ports.n_rows > 0)
 		planner_note(planner,
 			     "UDP sockets can be used on the private loopback, whatever the policy "
 			     "says",
 			     "forwarded ports need a loopback; it reaches nothing outside");
-	return r;
+	return 0;
 }
 
 int mark_sockets(struct planner *planner)

@@ -415,10 +415,12 @@ static int choose(struct planner *planner)
 	if (planner->plan->tier == TIER_FULL)
 		mark_links(planner);
 	r = decide_all(planner);
-	if (r == 0)
-		r = decide_ports(planner);
-	if (r == 0)
-		r = view_build(planner);
+	if (r < 0)
+		return r;
+	r = decide_ports(planner);
+	if (r < 0)
+		return r;
+	r = view_build(planner);
 	if (r < 0)
 		return r;
 	note_other_names(planner);

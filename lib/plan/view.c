@@ -267,10 +267,12 @@ static int prepare_allow(struct planner *planner, struct mark *mark)
 {
 	int r = refuse_never(planner, mark);
 
-	if (r == 0)
-		r = refuse_guarded(planner, mark);
-	if (r == 0)
-		r = refuse_source(planner, mark);
+	if (r < 0)
+		return r;
+	r = refuse_guarded(planner, mark);
+	if (r < 0)
+		return r;
+	r = refuse_source(planner, mark);
 	if (r < 0 || !mark->facts)
 		return r;
 	if (is_pointless(mark)) {

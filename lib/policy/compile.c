@@ -681,17 +681,24 @@ int policy_measure(const struct policy *policy, struct compile_cost *ret, struct
 	return r;
 }
 
+static int build_and_write(struct builder *builder, void **ret_block, size_t *ret_n_bytes,
+			   struct sbx_error *err)
+{
+	int r = build(builder, err);
+
+	if (r < 0)
+		return r;
+	r = trie_check_bounds(builder, err);
+	return r < 0 ? r : artefact_write(builder, ret_block, ret_n_bytes, err);
+}
+
 /* Without the checksum. */
 static int compile(const struct policy *policy, void **ret_block, size_t *ret_n_bytes,
 		   struct sbx_error *err)
 {
 	_cleanup_(builder_deinit) struct builder builder = { .policy = policy };
-	int r = build(&builder, err);
+	int r = build_and_write(&builder, ret_block, ret_n_bytes, err);
 
-	if (r == 0)
-		r = trie_check_bounds(&builder, err);
-	if (r == 0)
-		r = artefact_write(&builder, ret_block, ret_n_bytes, err);
 	if (r == -ENOMEM)
 		return sbx_error_what(err, r, "cannot compile the policy");
 	return r;

@@ -115,11 +115,13 @@ int policy_engine_compile(const struct policy *policy, const struct guarded_list
 	struct artefact artefact;
 	int r = policy_compile_here(policy, &block, &artefact, err);
 
-	if (r == 0)
-		r = engine_new(&artefact, list, ret);
-	if (r == 0)
-		(*ret)->block = take_ptr(block);
-	return r;
+	if (r < 0)
+		return r;
+	r = engine_new(&artefact, list, ret);
+	if (r < 0)
+		return r;
+	(*ret)->block = take_ptr(block);
+	return 0;
 }
 
 struct policy_engine *policy_engine_free(struct policy_engine *engine)

@@ -508,17 +508,21 @@ int guarded_find(char *const *environment, uid_t uid, const char *const *policie
 	if (uid != 0)
 		places.fallback = arena_copy(arena, fallback, strlen(fallback));
 	r = find_state(arena, environment, uid, &places);
-	if (r == 0)
-		r = find_policies(&finding, policies, n_policies);
+	if (r < 0)
+		return r;
+	r = find_policies(&finding, policies, n_policies);
+	if (r < 0)
+		return r;
 	places.policies = finding.found;
 	places.n_policies = finding.n_found;
-	if (r == 0)
-		r = guarded_list(&places, arena, &list);
-	if (r == 0)
-		r = add_real(&finding, &list);
-	if (r == 0)
-		*ret = list;
-	return r;
+	r = guarded_list(&places, arena, &list);
+	if (r < 0)
+		return r;
+	r = add_real(&finding, &list);
+	if (r < 0)
+		return r;
+	*ret = list;
+	return 0;
 }
 
 /* ---- built-in rules ---- */

@@ -106,10 +106,14 @@ static int allow_all(int ruleset, const struct confinement *confinement)
 	int r = allow(ruleset, "/dev/null",
 		      LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
 
-	if (r == 0 && confinement->readable)
-		r = allow(ruleset, confinement->readable, LANDLOCK_ACCESS_FS_READ_FILE);
-	if (r == 0 && confinement->writable)
-		r = allow(ruleset, confinement->writable, TO_WRITE);
+	if (r < 0)
+		return r;
+	r = confinement->readable
+		    ? allow(ruleset, confinement->readable, LANDLOCK_ACCESS_FS_READ_FILE)
+		    : 0;
+	if (r < 0)
+		return r;
+	r = confinement->writable ? allow(ruleset, confinement->writable, TO_WRITE) : 0;
 	for (size_t i = 0; r == 0 && i < N_ELEMENTS(resolver_files); i++)
 		r = allow(ruleset, resolver_files[i], LANDLOCK_ACCESS_FS_READ_FILE);
 	return r < 0 ? r : allow_managed(ruleset);

@@ -261,28 +261,33 @@ static const struct relay_hooks tunnel_hooks = { .allow = tunnel_allow,
 						 .moved = tunnel_moved,
 						 .ended = tunnel_ended };
 
+static int add_buffer(struct connection *connection, enum relay_direction direction,
+		      const struct buffer *buffer)
+{
+	size_t n = buffer->end - buffer->at;
+
+	connection_moved(connection, direction, n);
+	return n > 0 ? relay_add(&connection->relay, direction, buffer->data + buffer->at, n) : 0;
+}
+
 /* Hands over what was read ahead of the tunnel, in both directions. */
 static int fill_relay(struct connection *connection)
 {
-	struct exchange *exchange = connection->exchange;
+	const struct exchange *exchange = connection->exchange;
 	const struct text *pending = &exchange->answer;
-	struct buffer *up = &connection->from_client, *down = &exchange->from_server;
-	int r = 0;
+	int r = text_status(pending);
 
-	if (text_status(pending) < 0)
-		return -ENOMEM;
-	connection_moved(connection, RELAY_UP, up->end - up->at);
-	connection_moved(connection, RELAY_DOWN, down->end - down->at);
-	if (pending->len > exchange->n_answer_sent)
+	if (r < 0)
+		return r;
+	if (pending->len > exchange->n_answer_sent) {
 		r = relay_add(&connection->relay, RELAY_DOWN,
 			      pending->data + exchange->n_answer_sent,
 			      pending->len - exchange->n_answer_sent);
-	if (r == 0 && down->end > down->at)
-		r = relay_add(&connection->relay, RELAY_DOWN, down->data + down->at,
-			      down->end - down->at);
-	if (r == 0 && up->end > up->at)
-		r = relay_add(&connection->relay, RELAY_UP, up->data + up->at, up->end - up->at);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	r = add_buffer(connection, RELAY_DOWN, &exchange->from_server);
+	return r < 0 ? r : add_buffer(connection, RELAY_UP, &connection->from_client);
 }
 
 enum turn connection_begin_tunnel(struct connection *connection)

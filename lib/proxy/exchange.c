@@ -266,23 +266,38 @@ static int send_answer_and_body(struct exchange *exchange, int fd, size_t *ret_b
 	return 0;
 }
 
+/* @ret_n_sent is set on failure, too. */
+static int send_passed(struct exchange *exchange, int client, size_t *ret_n_sent)
+{
+	struct buffer *buffer = &exchange->from_server;
+	size_t n_rest = 0;
+	int r;
+
+	if (is_answer_pending(exchange) && buffer->at < buffer->passed) {
+		r = send_answer_and_body(exchange, client, ret_n_sent);
+		if (r < 0)
+			return r;
+	}
+	r = exchange_send_answer(exchange, client);
+	if (r < 0)
+		return r;
+	r = buffer_send(buffer, client, &n_rest);
+	*ret_n_sent += n_rest;
+	return r;
+}
+
 static int send_plain(struct connection *connection)
 {
 	struct exchange *exchange = connection->exchange;
 	struct buffer *buffer = &exchange->from_server;
-	size_t n_with_head = 0, n_sent = 0;
+	size_t n_sent = 0;
 	int r = pass_body(&exchange->response_body, buffer);
 
 	if (r < 0)
 		return r;
-	if (is_answer_pending(exchange) && buffer->at < buffer->passed)
-		r = send_answer_and_body(exchange, connection->client.fd, &n_with_head);
-	if (r == 0)
-		r = exchange_send_answer(exchange, connection->client.fd);
-	if (r == 0)
-		r = buffer_send(buffer, connection->client.fd, &n_sent);
-	if (n_with_head + n_sent > 0)
-		connection_moved(connection, RELAY_DOWN, n_with_head + n_sent);
+	r = send_passed(exchange, connection->client.fd, &n_sent);
+	if (n_sent > 0)
+		connection_moved(connection, RELAY_DOWN, n_sent);
 	return r;
 }
 

@@ -167,21 +167,26 @@ static int copy_texts(struct worker *worker, const struct handover *from)
 	struct handover *to = &worker->handover;
 	int r = copy(worker, from->sandbox, &to->sandbox);
 
-	if (r == 0)
-		r = copy(worker, from->project, &to->project);
-	if (r == 0)
-		r = copy(worker, from->policy, &to->policy);
-	for (size_t i = 0; r == 0 && i < from->n_listeners; i++) {
+	if (r < 0)
+		return r;
+	r = copy(worker, from->project, &to->project);
+	if (r < 0)
+		return r;
+	r = copy(worker, from->policy, &to->policy);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < from->n_listeners; i++) {
 		to->listeners[i] = (struct handover_listener){
 			.kind = from->listeners[i].kind,
 			.port = from->listeners[i].port,
 			.fd = -EBADF,
 		};
 		r = copy(worker, from->listeners[i].address, &to->listeners[i].address);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0)
-		to->n_listeners = from->n_listeners;
-	return r;
+	to->n_listeners = from->n_listeners;
+	return 0;
 }
 
 static void show(struct worker *worker)
@@ -244,10 +249,12 @@ int worker_begin(struct worker *worker, struct handover *handover, struct sbx_er
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot start the proxy");
 	r = proxy_policy_map(handover->artefact, &policy, err);
-	if (r >= 0)
-		r = check_digest(policy, handover->digest, err);
-	if (r >= 0)
-		r = start(worker, take_ptr(policy), &limits, handover, err);
+	if (r < 0)
+		return r;
+	r = check_digest(policy, handover->digest, err);
+	if (r < 0)
+		return r;
+	r = start(worker, take_ptr(policy), &limits, handover, err);
 	if (r < 0)
 		return r;
 	worker->began_usec = moment_now(CLOCK_MONOTONIC);

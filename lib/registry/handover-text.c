@@ -335,16 +335,21 @@ static int read_handover(const struct reading *reading, struct handover *ret)
 	const struct tree_node *limits = tree_get(reading->tree, root, "limits");
 	int r = check_names(reading, root, head_members, others);
 
-	if (r == 0)
-		r = read_members(reading, root, head_members, ret);
-	if (r == 0)
-		r = check_head(reading, ret);
-	if (r == 0)
-		r = read_listeners(reading, tree_get(reading->tree, root, "listeners"), ret);
-	if (r == 0 && limits)
-		r = check_names(reading, limits, limit_members, NULL);
-	if (r == 0 && limits)
-		r = read_members(reading, limits, limit_members, &ret->limits);
+	if (r < 0)
+		return r;
+	r = read_members(reading, root, head_members, ret);
+	if (r < 0)
+		return r;
+	r = check_head(reading, ret);
+	if (r < 0)
+		return r;
+	r = read_listeners(reading, tree_get(reading->tree, root, "listeners"), ret);
+	if (r < 0 || !limits)
+		return r < 0 ? r : HANDOVER_LISTENERS;
+	r = check_names(reading, limits, limit_members, NULL);
+	if (r < 0)
+		return r;
+	r = read_members(reading, limits, limit_members, &ret->limits);
 	return r < 0 ? r : HANDOVER_LISTENERS;
 }
 
@@ -444,15 +449,17 @@ static int read_summary(const struct reading *reading, struct handover_summary *
 	const struct tree_node *counters = tree_get(reading->tree, root, "counters");
 	int r = check_names(reading, root, NULL, others);
 
-	if (r == 0 && (ok->type != TREE_BOOL || strcmp(ok->text, "true") != 0))
-		r = refuse(reading, root, "'ok' must be true");
-	if (r == 0 && denials)
-		r = read_denials(reading, denials, ret);
-	if (r == 0 && left_out)
-		r = read_number(reading, left_out, UINT64_MAX, &ret->n_denials_left_out);
-	if (r == 0 && counters)
-		r = read_counters(reading, counters, ret);
-	return r;
+	if (r < 0)
+		return r;
+	if (ok->type != TREE_BOOL || strcmp(ok->text, "true") != 0)
+		return refuse(reading, root, "'ok' must be true");
+	r = denials ? read_denials(reading, denials, ret) : 0;
+	if (r < 0)
+		return r;
+	r = left_out ? read_number(reading, left_out, UINT64_MAX, &ret->n_denials_left_out) : 0;
+	if (r < 0)
+		return r;
+	return counters ? read_counters(reading, counters, ret) : 0;
 }
 
 /* Fills @err with what the other side says. */
@@ -463,10 +470,11 @@ static int read_error(const struct reading *reading, struct sbx_error *err)
 	const char *parts[4] = { NULL };
 	int r = check_names(reading, root, error_members, others);
 
-	if (r == 0 && !is_text(reading->tree, "level", "error"))
-		r = refuse(reading, root, "it is neither 'ok' nor an error");
-	if (r == 0)
-		r = read_members(reading, root, error_members, parts);
+	if (r < 0)
+		return r;
+	if (!is_text(reading->tree, "level", "error"))
+		return refuse(reading, root, "it is neither 'ok' nor an error");
+	r = read_members(reading, root, error_members, parts);
 	if (r < 0)
 		return r;
 	(void)error_fill(err, -ECONNREFUSED, parts[1], parts[2], "%s", parts[0]);

@@ -279,6 +279,17 @@ int handover_receive(int socket, struct arena *arena, struct handover *ret, stru
 	return kind;
 }
 
+static int check_answer_fd(const int *fds, size_t n_fds, size_t n_expected, struct sbx_error *err)
+{
+	static const char what[] = "cannot take the answer of the proxy";
+
+	if (n_fds != n_expected)
+		return refuse_fd(err, what, "it has another number of fds than such an answer has");
+	if (n_fds > 0 && get_option(fds[0], SO_TYPE) != SOCK_SEQPACKET)
+		return refuse_fd(err, what, "its fd is not a packet socket");
+	return 0;
+}
+
 int handover_receive_answer(int socket, struct arena *arena, struct handover_summary *ret,
 			    int *ret_fd, struct sbx_error *err)
 {
@@ -294,12 +305,8 @@ int handover_receive_answer(int socket, struct arena *arena, struct handover_sum
 		return error_fill(err, -ECONNRESET, "it has closed its socket, or has exited", NULL,
 				  "the proxy gave no answer");
 	r = handover_parse_answer(bytes, (size_t)n, arena, ret, err);
-	if (r == 0 && n_fds != (ret_fd ? 1 : 0))
-		r = refuse_fd(err, "cannot take the answer of the proxy",
-			      "it has another number of fds than such an answer has");
-	if (r == 0 && ret_fd && get_option(fd[0], SO_TYPE) != SOCK_SEQPACKET)
-		r = refuse_fd(err, "cannot take the answer of the proxy",
-			      "its fd is not a packet socket");
+	if (r == 0)
+		r = check_answer_fd(fd, n_fds, ret_fd ? 1 : 0, err);
 	if (r < 0 || !ret_fd)
 		fd_close_many(fd, n_fds);
 	else

@@ -277,11 +277,13 @@ static int finish_abort(struct sbx_ring *ring)
 	void *at;
 	int r = ring->transport->reserve(ring, 0, &at);
 
-	if (r == 0)
-		r = ring->transport->commit(ring, 0, SBX_RING_RECORD_ABORT, 0);
-	if (r == 0)
-		ring->must_abort = false;
-	return r;
+	if (r != 0)
+		return r;
+	r = ring->transport->commit(ring, 0, SBX_RING_RECORD_ABORT, 0);
+	if (r != 0)
+		return r;
+	ring->must_abort = false;
+	return 0;
 }
 
 static int reserve_now(struct sbx_ring *ring, size_t n_bytes, void **ret)
@@ -508,16 +510,17 @@ static int take_part(struct sbx_ring *ring, const void *bytes, size_t n_bytes, u
 {
 	int r = check_order(ring, n_bytes, kind);
 
-	if (r == 0 && ring->transport->is_private && kind == RING_RECORD_WHOLE) {
+	if (r < 0)
+		return r;
+	if (ring->transport->is_private && kind == RING_RECORD_WHOLE) {
 		ring->received = bytes;
 		ring->message_size = n_bytes;
 		ring->is_lent = true;
 		return 0;
 	}
-	if (r == 0 && (kind & SBX_RING_RECORD_BEGIN))
+	if (kind & SBX_RING_RECORD_BEGIN)
 		ring->message_size = 0;
-	if (r == 0)
-		r = make_room(ring, ring->message_size + n_bytes);
+	r = make_room(ring, ring->message_size + n_bytes);
 	if (r < 0)
 		return r;
 	if (n_bytes > 0)

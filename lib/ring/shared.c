@@ -560,15 +560,19 @@ static int shared_watch(struct sbx_ring *ring, int pidfd)
 {
 	struct shared *shared = shared_of(ring);
 	_cleanup_close_ int own = fcntl(pidfd, F_DUPFD_CLOEXEC, 3);
-	int r = own < 0 ? -errno : 0;
 
-	if (r == 0 && shared->pidfd >= 0)
-		r = -EBUSY;
-	if (r == 0 && shared->epoll >= 0)
-		r = epoll_watch(shared->epoll, own, EPOLLIN, FROM_PROCESS);
-	if (r == 0)
-		shared->pidfd = take_fd(&own);
-	return r;
+	if (own < 0)
+		return -errno;
+	if (shared->pidfd >= 0)
+		return -EBUSY;
+	if (shared->epoll >= 0) {
+		int r = epoll_watch(shared->epoll, own, EPOLLIN, FROM_PROCESS);
+
+		if (r < 0)
+			return r;
+	}
+	shared->pidfd = take_fd(&own);
+	return 0;
 }
 
 static bool shared_is_connected(const struct sbx_ring *ring)
@@ -800,12 +804,16 @@ static int open_by_name(struct shared *shared, const char *name, struct sbx_erro
 	int role = shared->ring.role;
 	int r = named_take(name, role, shared->ring.config.timeout_usec, &channel, err);
 
-	if (r == 0)
-		r = region_map(&channel.files, role, &shared->region, err);
-	if (r == 0 && role == SBX_RING_SERVER)
-		r = named_tell_sealed(&channel, shared->ring.config.timeout_usec, err);
 	if (r < 0)
 		return r;
+	r = region_map(&channel.files, role, &shared->region, err);
+	if (r < 0)
+		return r;
+	if (role == SBX_RING_SERVER) {
+		r = named_tell_sealed(&channel, shared->ring.config.timeout_usec, err);
+		if (r < 0)
+			return r;
+	}
 	shared->socket = take_fd(&channel.socket);
 	shared->eventfd = take_fd(&channel.eventfd);
 	shared->keeper = take_fd(&channel.keeper);

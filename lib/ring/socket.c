@@ -629,15 +629,17 @@ static int socket_watch(struct sbx_ring *ring, int pidfd)
 {
 	struct socket_ring *s = of(ring);
 	_cleanup_close_ int own = fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
-	int r = own < 0 ? -errno : 0;
+	int r;
 
-	if (r == 0 && s->pidfd >= 0)
-		r = -EBUSY;
-	if (r == 0)
-		r = set_events(s, EPOLL_CTL_ADD, own, EPOLLIN);
-	if (r == 0)
-		s->pidfd = take_fd(&own);
-	return r;
+	if (own < 0)
+		return -errno;
+	if (s->pidfd >= 0)
+		return -EBUSY;
+	r = set_events(s, EPOLL_CTL_ADD, own, EPOLLIN);
+	if (r < 0)
+		return r;
+	s->pidfd = take_fd(&own);
+	return 0;
 }
 
 static bool socket_is_connected(const struct sbx_ring *ring)

@@ -61,13 +61,16 @@ static int connect_to(const char *address, sd_bus **ret)
 	_cleanup_bus_ sd_bus *bus = NULL;
 	int r = sd_bus_new(&bus);
 
-	if (r >= 0)
-		r = sd_bus_set_address(bus, address);
-	if (r >= 0)
-		r = sd_bus_start(bus);
-	if (r >= 0)
-		*ret = take_ptr(bus);
-	return r;
+	if (r < 0)
+		return r;
+	r = sd_bus_set_address(bus, address);
+	if (r < 0)
+		return r;
+	r = sd_bus_start(bus);
+	if (r < 0)
+		return r;
+	*ret = take_ptr(bus);
+	return 0;
 }
 
 /* Over the bus the manager sends JobRemoved only to subscribers. */
@@ -76,12 +79,14 @@ static int open_bus(int (*open)(sd_bus **ret), sd_bus **ret)
 	_cleanup_bus_ sd_bus *bus = NULL;
 	int r = open(&bus);
 
-	if (r >= 0)
-		r = sd_bus_call_method(bus, MANAGER, MANAGER_PATH, MANAGER_INTERFACE, "Subscribe",
-				       NULL, NULL, NULL);
-	if (r >= 0)
-		*ret = take_ptr(bus);
-	return r;
+	if (r < 0)
+		return r;
+	r = sd_bus_call_method(bus, MANAGER, MANAGER_PATH, MANAGER_INTERFACE, "Subscribe", NULL,
+			       NULL, NULL);
+	if (r < 0)
+		return r;
+	*ret = take_ptr(bus);
+	return 0;
 }
 
 static int open_manager(sd_bus **ret)
@@ -114,22 +119,32 @@ static int add_limit(sd_bus_message *call, const char *name, uint64_t value)
 	return sd_bus_message_append(call, "(sv)", name, "t", value);
 }
 
+static int add_memory(sd_bus_message *call, uint64_t bytes, bool oom_policy)
+{
+	int r = add_limit(call, "MemoryMax", bytes);
+
+	if (r < 0)
+		return r;
+	r = add_limit(call, "MemorySwapMax", 0);
+	if (r < 0 || !oom_policy)
+		return r;
+	return sd_bus_message_append(call, "(sv)", "OOMPolicy", "s", "continue");
+}
+
 static int add_limits(sd_bus_message *call, const struct scope_limits *limits, bool oom_policy)
 {
-	int r = 0;
+	int r = limits->memory_max_bytes > 0
+			? add_memory(call, limits->memory_max_bytes, oom_policy)
+			: 0;
 
-	if (limits->memory_max_bytes > 0) {
-		r = add_limit(call, "MemoryMax", limits->memory_max_bytes);
-		if (r >= 0)
-			r = add_limit(call, "MemorySwapMax", 0);
-		if (r >= 0 && oom_policy)
-			r = sd_bus_message_append(call, "(sv)", "OOMPolicy", "s", "continue");
-	}
-	if (r >= 0 && limits->cpu_quota_usec > 0)
-		r = add_limit(call, "CPUQuotaPerSecUSec", limits->cpu_quota_usec);
-	if (r >= 0 && limits->tasks_max > 0)
-		r = add_limit(call, "TasksMax", limits->tasks_max);
-	return r;
+	if (r < 0)
+		return r;
+	r = limits->cpu_quota_usec > 0
+		    ? add_limit(call, "CPUQuotaPerSecUSec", limits->cpu_quota_usec)
+		    : 0;
+	if (r < 0)
+		return r;
+	return limits->tasks_max > 0 ? add_limit(call, "TasksMax", limits->tasks_max) : 0;
 }
 
 static int make_call(sd_bus *bus, const char *unit, const pid_t *pids,
@@ -140,25 +155,31 @@ static int make_call(sd_bus *bus, const char *unit, const pid_t *pids,
 	int r = sd_bus_message_new_method_call(bus, &call, MANAGER, MANAGER_PATH, MANAGER_INTERFACE,
 					       "StartTransientUnit");
 
-	if (r >= 0)
-		r = sd_bus_message_append(call, "ss", unit, "fail");
-	if (r >= 0)
-		r = sd_bus_message_open_container(call, 'a', "(sv)");
-	if (r >= 0)
-		r = sd_bus_message_append(call, "(sv)(sv)(sv)(sv)(sv)", "Description", "s",
-					  description, "Slice", "s", SLICE, "PIDs", "au",
-					  SCOPE_PROCESSES, (uint32_t)pids[0], (uint32_t)pids[1],
-					  "Delegate", "b", 1, "CollectMode", "s",
-					  "inactive-or-failed");
-	if (r >= 0)
-		r = add_limits(call, limits, limits->memory_max_bytes > 0 && has_oom_policy(bus));
-	if (r >= 0)
-		r = sd_bus_message_close_container(call);
-	if (r >= 0)
-		r = sd_bus_message_append(call, "a(sa(sv))", 0);
-	if (r >= 0)
-		*ret = take_ptr(call);
-	return r;
+	if (r < 0)
+		return r;
+	r = sd_bus_message_append(call, "ss", unit, "fail");
+	if (r < 0)
+		return r;
+	r = sd_bus_message_open_container(call, 'a', "(sv)");
+	if (r < 0)
+		return r;
+	r = sd_bus_message_append(call, "(sv)(sv)(sv)(sv)(sv)", "Description", "s", description,
+				  "Slice", "s", SLICE, "PIDs", "au", SCOPE_PROCESSES,
+				  (uint32_t)pids[0], (uint32_t)pids[1], "Delegate", "b", 1,
+				  "CollectMode", "s", "inactive-or-failed");
+	if (r < 0)
+		return r;
+	r = add_limits(call, limits, limits->memory_max_bytes > 0 && has_oom_policy(bus));
+	if (r < 0)
+		return r;
+	r = sd_bus_message_close_container(call);
+	if (r < 0)
+		return r;
+	r = sd_bus_message_append(call, "a(sa(sv))", 0);
+	if (r < 0)
+		return r;
+	*ret = take_ptr(call);
+	return 0;
 }
 
 static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error *error)

@@ -130,12 +130,8 @@ static int agent_start(struct joined *agent, const struct namespace_set *set)
 		return r < 0 ? r : 0;
 	/* Only the namespaces that a socket needs: in the pid namespace the sandbox could see the
 	 * agent. */
-	r = namespace_set_enter(set, CLONE_NEWUSER | CLONE_NEWNET);
-	if (r == 0)
-		r = drop_all_rights(set);
-	if (r == 0)
-		r = join_die_with_supervisor(agent->socket);
-	if (r < 0)
+	if (namespace_set_enter(set, CLONE_NEWUSER | CLONE_NEWNET) < 0 ||
+	    drop_all_rights(set) < 0 || join_die_with_supervisor(agent->socket) < 0)
 		child_fail();
 	serve_agent(agent->socket);
 	child_fail();
@@ -616,13 +612,15 @@ int forwarding_add_listener(struct forwarding *forwarding, int listener, uint16_
 	int r = fcntl(listener, F_SETFL, O_NONBLOCK) < 0 ? -errno : set_reuse(listener, true);
 	int added = add(forwarding, listener, port, true);
 
-	if (r == 0)
-		r = added;
-	if (r == 0)
-		r = look_begin(forwarding);
-	if (r == 0)
-		look(&forwarding->all[forwarding->n - 1]);
-	return r;
+	if (r < 0)
+		return r;
+	if (added < 0)
+		return added;
+	r = look_begin(forwarding);
+	if (r < 0)
+		return r;
+	look(&forwarding->all[forwarding->n - 1]);
+	return 0;
 }
 
 int forwarding_open(struct forwarding *forwarding, const struct namespace_set *set)

@@ -263,22 +263,25 @@ static int hand_tree(const struct init *init, int mounts)
 			: message_send_kind(init->socket, MESSAGE_TREE, fds, N_ELEMENTS(fds));
 }
 
+static int hand(const struct init *init, enum message_kind kind, const int *fds, size_t n_fds)
+{
+	return n_fds > 0 ? message_send_kind(init->socket, kind, fds, n_fds) : 0;
+}
+
 /* The namespaces are complete when another process joins. */
 static int hand_made(const struct init *init, struct namespace_set *set, int mounts)
 {
 	const struct kernel *kernel = init->kernel;
-	int r = 0;
+	int r = hand(init, MESSAGE_NAMESPACES, set->fds, set->n);
 
-	if (set->n > 0)
-		r = message_send_kind(init->socket, MESSAGE_NAMESPACES, set->fds, set->n);
-	if (r == 0 && init->hands_tree)
-		r = hand_tree(init, mounts);
-	if (r == 0 && kernel->n_listeners > 0)
-		r = message_send_kind(init->socket, MESSAGE_LISTENERS, kernel->listeners,
-				      kernel->n_listeners);
-	if (r == 0 && kernel->pty_master >= 0)
-		r = message_send_kind(init->socket, MESSAGE_TERMINAL, &kernel->pty_master, 1);
-	return r;
+	if (r < 0)
+		return r;
+	r = init->hands_tree ? hand_tree(init, mounts) : 0;
+	if (r < 0)
+		return r;
+	r = hand(init, MESSAGE_LISTENERS, kernel->listeners, kernel->n_listeners);
+	return r < 0 ? r
+		     : hand(init, MESSAGE_TERMINAL, &kernel->pty_master, kernel->pty_master >= 0);
 }
 
 /* Keeps the fds that the command inherits, its stdio and the socket, and closes all others. The

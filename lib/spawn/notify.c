@@ -94,6 +94,19 @@ static int begun(struct source *source, short events)
 	return 0;
 }
 
+static int watch_both(struct notifier *notifier)
+{
+	struct source *listener = &notifier->listener, *watch = &notifier->watch;
+	int r = has_room();
+
+	if (r < 0)
+		return r;
+	r = loop_watch(notifier->loop, listener, listener->fd, POLLIN, answer, notifier);
+	if (r < 0)
+		return r;
+	return loop_watch(notifier->loop, watch, watch->fd, POLLIN, begun, notifier);
+}
+
 int notifier_begin(struct notifier *notifier, struct loop *loop, int listener, int watch)
 {
 	int r;
@@ -101,11 +114,7 @@ int notifier_begin(struct notifier *notifier, struct loop *loop, int listener, i
 	notifier->loop = loop;
 	notifier->listener.fd = listener;
 	notifier->watch.fd = watch;
-	r = has_room();
-	if (r == 0)
-		r = loop_watch(loop, &notifier->listener, listener, POLLIN, answer, notifier);
-	if (r == 0)
-		r = loop_watch(loop, &notifier->watch, watch, POLLIN, begun, notifier);
+	r = watch_both(notifier);
 	if (r < 0)
 		notifier_deinit(notifier);
 	return r;

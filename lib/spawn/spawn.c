@@ -391,10 +391,12 @@ static int prepare(struct spawn *spawn)
 	if (r < 0)
 		return spawn_fail(spawn, r, "cannot watch for signals");
 	r = forwarding_begin(&spawn->forwarding, &spawn->loop, spawn->plan, spawn->err);
-	if (r == 0)
-		r = prepare_output(spawn);
-	if (r == 0)
-		r = prepare_terminal(spawn);
+	if (r < 0)
+		return r;
+	r = prepare_output(spawn);
+	if (r < 0)
+		return r;
+	r = prepare_terminal(spawn);
 	if (r < 0)
 		return r;
 	spawn->kernel.umask = options->umask;
@@ -463,12 +465,12 @@ static int add_sources(struct spawn *spawn)
 	struct source *inside = &spawn->inside.source;
 	int r = loop_watch(loop, &spawn->outside, spawn->signals.fd, POLLIN, outside_ready, spawn);
 
-	if (r == 0)
-		r = loop_watch(loop, inside, inside->fd, POLLIN, inside_ready, spawn);
-	if (r == 0)
-		r = loop_watch(loop, &spawn->end, spawn->kernel.pidfd, POLLIN, inside_end_ready,
-			       spawn);
-	return r < 0 ? spawn_fail(spawn, r, "cannot watch the sandbox") : 0;
+	if (r < 0)
+		return r;
+	r = loop_watch(loop, inside, inside->fd, POLLIN, inside_ready, spawn);
+	if (r < 0)
+		return r;
+	return loop_watch(loop, &spawn->end, spawn->kernel.pidfd, POLLIN, inside_end_ready, spawn);
 }
 
 /* PID 1 builds the sandbox meanwhile; the command waits for MESSAGE_GO, after started(). */
@@ -500,7 +502,7 @@ static int begin(struct spawn *spawn)
 		return r;
 	r = add_sources(spawn);
 	if (r < 0)
-		return r;
+		return spawn_fail(spawn, r, "cannot watch the sandbox");
 	r = unit_begin(spawn);
 	if (r < 0)
 		return r;

@@ -109,12 +109,13 @@ static int divide(struct spawn *spawn, const char *scope)
 
 	text_addf(&directory, "%s/sbx-%s", scope, id_of(spawn));
 	r = text_status(&directory);
-	if (r == 0)
-		r = kernel_divide_scope(&spawn->kernel, text_string(&directory),
-					spawn->unit.keeper.pid);
-	if (r == 0)
-		spawn->unit.scope.directory = text_take(&directory);
-	return r;
+	if (r < 0)
+		return r;
+	r = kernel_divide_scope(&spawn->kernel, text_string(&directory), spawn->unit.keeper.pid);
+	if (r < 0)
+		return r;
+	spawn->unit.scope.directory = text_take(&directory);
+	return 0;
 }
 
 static int start(struct spawn *spawn, const char *unit, const struct scope_limits *limits)

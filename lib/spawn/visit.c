@@ -186,14 +186,17 @@ static int enter(const struct visit *visit, int socket)
 {
 	int r = enter_cgroup(visit);
 
-	if (r == 0)
-		r = drop_groups(visit->kernel, visit->plan);
-	if (r == 0)
-		r = namespace_set_enter(visit->namespaces, ~0ul);
-	if (r == 0 && (namespace_set_of_plan(visit->plan) & CLONE_NEWCGROUP) &&
-	    unshare(CLONE_NEWCGROUP) < 0)
-		r = -errno;
-	return r < 0 ? r : join_die_with_supervisor(socket);
+	if (r < 0)
+		return r;
+	r = drop_groups(visit->kernel, visit->plan);
+	if (r < 0)
+		return r;
+	r = namespace_set_enter(visit->namespaces, ~0ul);
+	if (r < 0)
+		return r;
+	if ((namespace_set_of_plan(visit->plan) & CLONE_NEWCGROUP) && unshare(CLONE_NEWCGROUP) < 0)
+		return -errno;
+	return join_die_with_supervisor(socket);
 }
 
 /* Copies the plan of the first command for another one without a terminal of its own. */

@@ -20,6 +20,8 @@ IN_C = {
     "goto": re.compile(r"\bgoto\s+\w+\s*;"),
     "alloca": re.compile(r"\balloca\s*\("),
 }
+# Two steps in a row, each only if the one before has not failed, are early returns here.
+CHAIN = re.compile(r"^(\t+)if \(r (?:==|>=) 0\)\n\1\tr = [^;]*;\n\1if \(r (?:==|>=) 0(?: &&[^;{]*)?\)\n\1\t", re.M)
 IN_LIB = {
     "a library that ends its caller": re.compile(r"(?<!\w)(?:_?exit|quick_exit|abort)\s*\("),
     "a library that prints": re.compile(r"(?<!\w)(?:printf|puts|putchar|perror|vprintf|err|errx|warn|warnx)\s*\("),
@@ -192,6 +194,9 @@ def main():
     bare = {name: tap.without_comments(tap.read(name)) for name in everything if name.suffix in {".c", ".h"}}
     tap.none("no C file uses what the style forbids",
              [line for name, text in bare.items() for line in matches(name, text, IN_C)])
+    tap.none("steps that may fail return early",
+             [f"{name}:{text.count(chr(10), 0, found.start()) + 1}: a chain of 'if (r == 0)'"
+              for name, text in bare.items() if name.parts[0] != "tests" for found in CHAIN.finditer(text)])
     tap.none("lib/ neither prints nor ends its caller",
              [line for name, text in bare.items() if name.parts[0] == "lib"
               for line in matches(name, text, IN_LIB)])
