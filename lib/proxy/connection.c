@@ -29,7 +29,7 @@
 #define CLOSE_USEC UINT64_C(2000000)
 #define DROPPED_MAX (1024 * 1024)
 
-static void wait_for(struct connection *connection, uint32_t client, uint32_t server)
+void connection_wait(struct connection *connection, uint32_t client, uint32_t server)
 {
 	struct ready *ready = connection->proxy->with.ready;
 
@@ -38,12 +38,20 @@ static void wait_for(struct connection *connection, uint32_t client, uint32_t se
 		(void)ready_wait(ready, &connection->server, server | EPOLLHUP);
 }
 
-static void set_deadline(struct connection *connection, uint64_t usec)
+void connection_set_deadline(struct connection *connection, uint64_t usec)
 {
 	connection->deadline_usec = moment_now(CLOCK_MONOTONIC) + usec;
 }
 
-static struct proxy_counters *counters_of(const struct connection *connection)
+void connection_no_delay(int fd)
+{
+	const int yes = 1;
+
+	/* Fails for a Unix socket, which has no delay. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+}
+
+struct proxy_counters *connection_counters(const struct connection *connection)
 {
 	return connection->proxy->with.counters;
 }
@@ -60,7 +68,7 @@ static struct target *target_free(struct target *target)
 	return NULL;
 }
 
-static void record_server(const struct connection *connection, const char *cause)
+void connection_record_server(const struct connection *connection, const char *cause)
 {
 	const struct target *target = connection->target;
 	const struct exchange *exchange = connection->exchange;
@@ -87,7 +95,7 @@ static void record_server(const struct connection *connection, const char *cause
 			 });
 }
 
-static void close_socket(struct connection *connection)
+void connection_close_socket(struct connection *connection)
 {
 	if (connection->server.fd < 0)
 		return;
@@ -101,8 +109,8 @@ void connection_close_server(struct connection *connection, const char *cause)
 	if (connection->query)
 		resolver_cancel(take_ptr(connection->query));
 	if (connection->target && connection->target->is_connected)
-		record_server(connection, cause);
-	close_socket(connection);
+		connection_record_server(connection, cause);
+	connection_close_socket(connection);
 	connection->target = target_free(connection->target);
 }
 
@@ -119,7 +127,7 @@ void connection_moved(struct connection *connection, enum relay_direction direct
 		proxy->with.counters->bytes_down += n;
 	}
 	proxy_spend(proxy, n);
-	set_deadline(connection, proxy->with.timeouts.idle_usec);
+	connection_set_deadline(connection, proxy->with.timeouts.idle_usec);
 }
 
 /* ---- answers of our own ---- */
@@ -127,17 +135,17 @@ void connection_moved(struct connection *connection, enum relay_direction direct
 /* The whole head has one deadline, which begins with its first byte. */
 static void begin_head(struct connection *connection)
 {
-	set_deadline(connection, connection->proxy->with.timeouts.head_usec);
+	connection_set_deadline(connection, connection->proxy->with.timeouts.head_usec);
 }
 
 void connection_wait_for_request(struct connection *connection)
 {
 	if (connection->stage == STAGE_CLOSE)
-		set_deadline(connection, CLOSE_USEC);
+		connection_set_deadline(connection, CLOSE_USEC);
 	else if (connection->from_client.end > connection->from_client.at)
 		begin_head(connection);
 	else
-		set_deadline(connection, connection->proxy->with.timeouts.idle_usec);
+		connection_set_deadline(connection, connection->proxy->with.timeouts.idle_usec);
 }
 
 static bool can_continue(const struct connection *connection)
@@ -178,7 +186,7 @@ enum turn connection_refuse(struct connection *connection, unsigned status, cons
 
 	/* A connection that was made gets its record when it is closed. */
 	if (target && !target->is_connected)
-		record_server(connection, reason);
+		connection_record_server(connection, reason);
 	return answer(connection, status, &refusal, true);
 }
 
@@ -199,7 +207,7 @@ static void report(struct connection *connection, const char *reason, struct tex
 	char host[HOSTNAME_TEXT_SIZE];
 
 	(void)hostname_print(&connection->target->authority.host, host);
-	counters_of(connection)->n_denied++;
+	connection_counters(connection)->n_denied++;
 	report_denied(proxy->report,
 		      &(const struct report_denial){
 			      .host = host,
@@ -213,7 +221,7 @@ static void report(struct connection *connection, const char *reason, struct tex
 	proxy_tick_later(proxy);
 }
 
-static enum turn refuse_denied(struct connection *connection)
+enum turn connection_refuse_denied(struct connection *connection)
 {
 	_cleanup_text_ struct text rule = TEXT_INIT, why = TEXT_INIT, fix = TEXT_INIT,
 				   decision = TEXT_INIT;
@@ -298,8 +306,8 @@ enum turn connection_begin_tunnel(struct connection *connection)
 	(void)ready_wait(proxy->with.ready, &connection->client, 0);
 	(void)ready_wait(proxy->with.ready, &connection->server, 0);
 	connection->stage = STAGE_TUNNEL;
-	counters_of(connection)->n_tunnels++;
-	set_deadline(connection, proxy->with.timeouts.idle_usec);
+	connection_counters(connection)->n_tunnels++;
+	connection_set_deadline(connection, proxy->with.timeouts.idle_usec);
 	r = relay_init(&connection->relay, proxy->pool, proxy->with.ready, connection->client.fd,
 		       connection->server.fd, &tunnel_hooks, connection);
 	if (r == 0)
@@ -337,7 +345,7 @@ static enum turn refuse_hello(struct connection *connection, const char *reason,
 		text_add_bytes(&connection->exchange->answer, alert, sizeof(alert) - 1);
 	connection_close_server(connection, "policy");
 	connection->stage = STAGE_CLOSE;
-	set_deadline(connection, CLOSE_USEC);
+	connection_set_deadline(connection, CLOSE_USEC);
 	return TURN_AGAIN;
 }
 
@@ -407,7 +415,7 @@ static enum turn hello_turn(struct connection *connection)
 			return judge_hello(connection, kind, hello.name);
 		n = buffer_receive(buffer, connection->client.fd, BUFFER_SIZE);
 		if (n == -EAGAIN) {
-			wait_for(connection, EPOLLIN | (pending < 0 ? EPOLLOUT : 0), 0);
+			connection_wait(connection, EPOLLIN | (pending < 0 ? EPOLLOUT : 0), 0);
 			return TURN_WAIT;
 		}
 		if (n <= 0)
@@ -415,219 +423,6 @@ static enum turn hello_turn(struct connection *connection)
 	}
 	connection_free(connection, "end");
 	return TURN_GONE;
-}
-
-/* ---- connecting ---- */
-
-static void no_delay(int fd)
-{
-	const int yes = 1;
-
-	/* Fails for a Unix socket, which has no delay. */
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-}
-
-static enum turn connected(struct connection *connection)
-{
-	struct target *target = connection->target;
-	struct exchange *exchange = connection->exchange;
-	const struct proxy_timeouts *timeouts = &connection->proxy->with.timeouts;
-
-	no_delay(connection->server.fd);
-	target->is_connected = true;
-	target->since_usec = moment_now(CLOCK_MONOTONIC);
-	target->n_requests++;
-	if (!exchange->asked.is_connect) {
-		connection->stage = STAGE_EXCHANGE;
-		set_deadline(connection, timeouts->idle_usec);
-		return TURN_AGAIN;
-	}
-	text_add(&exchange->answer, "HTTP/1.1 200 Connection established\r\n\r\n");
-	if (target->allows_any_bytes)
-		return connection_begin_tunnel(connection);
-	connection->stage = STAGE_HELLO;
-	set_deadline(connection, timeouts->hello_usec);
-	return TURN_AGAIN;
-}
-
-static socklen_t fill_sockaddr(const struct resolver_address *from, uint16_t port,
-			       struct sockaddr_storage *ret)
-{
-	struct sockaddr_in *ipv4 = (struct sockaddr_in *)ret;
-	struct sockaddr_in6 *ipv6 = (struct sockaddr_in6 *)ret;
-
-	*ret = (struct sockaddr_storage){ .ss_family = from->is_ipv6 ? AF_INET6 : AF_INET };
-	if (from->is_ipv6) {
-		ipv6->sin6_port = htons(port);
-		memcpy(&ipv6->sin6_addr, from->bytes, 16);
-		return sizeof(*ipv6);
-	}
-	ipv4->sin_port = htons(port);
-	memcpy(&ipv4->sin_addr, from->bytes, 4);
-	return sizeof(*ipv4);
-}
-
-/* 0: connected, -EINPROGRESS, or negative errno. */
-static int try_address(struct connection *connection, const struct resolver_address *address)
-{
-	struct sockaddr_storage to;
-	socklen_t size = fill_sockaddr(address, connection->target->authority.port, &to);
-	int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0)
-		return -errno;
-	connection->server.fd = fd;
-	return connect(fd, (const struct sockaddr *)&to, size) < 0 ? -errno : 0;
-}
-
-static enum turn refuse_dial(struct connection *connection, int error)
-{
-	static const struct {
-		int error;
-		unsigned status;
-		const char *reason;
-	} rows[] = {
-		{ -ECONNREFUSED, 502, "connection-refused" },
-		{ -ETIMEDOUT, 504, "connection-timed-out" },
-		{ -EMFILE, 503, "too-many-connections" },
-		{ -ENFILE, 503, "too-many-connections" },
-	};
-
-	counters_of(connection)->n_failed++;
-	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
-		if (rows[i].error == error)
-			return connection_refuse(connection, rows[i].status, rows[i].reason);
-	return connection_refuse(connection, 502, "unreachable");
-}
-
-static enum turn dial_next(struct connection *connection, int error)
-{
-	struct target *target = connection->target;
-
-	while (target->next < target->n_addresses) {
-		close_socket(connection);
-		error = try_address(connection, &target->addresses[target->next++]);
-		if (error == 0)
-			return connected(connection);
-		if (error == -EINPROGRESS) {
-			/* Each address gets an equal part of the time that is left. */
-			set_deadline(connection, connection->proxy->with.timeouts.dial_usec /
-							 target->n_addresses);
-			wait_for(connection, 0, EPOLLOUT);
-			return TURN_WAIT;
-		}
-	}
-	return refuse_dial(connection, error);
-}
-
-static enum turn dial(struct connection *connection)
-{
-	connection->stage = STAGE_DIAL;
-	connection->target->next = 0;
-	return dial_next(connection, -EHOSTUNREACH);
-}
-
-enum turn connection_dial_again(struct connection *connection)
-{
-	struct exchange *exchange = connection->exchange;
-
-	record_server(connection, "end");
-	connection->target->is_connected = false;
-	connection->target->n_requests = 0;
-	connection->target->bytes_up = connection->target->bytes_down = 0;
-	close_socket(connection);
-	exchange->n_head_sent = 0;
-	exchange->up_failed = false;
-	return dial(connection);
-}
-
-static enum turn dial_turn(struct connection *connection)
-{
-	int error = 0;
-	socklen_t size = sizeof(error);
-
-	if (getsockopt(connection->server.fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
-		error = errno;
-	return error ? dial_next(connection, -error) : connected(connection);
-}
-
-/* ---- resolving ---- */
-
-/* One denied address refuses the name: the next answer could have them in another order. */
-static enum turn judge_addresses(struct connection *connection)
-{
-	_cleanup_text_ struct text rule = TEXT_INIT;
-	struct target *target = connection->target;
-	struct judge *judge = &connection->proxy->judge;
-
-	target->allows_any_bytes = true;
-	for (size_t i = 0; i < target->n_addresses; i++) {
-		if (judge_host(judge, &target->authority.host, target->authority.port,
-			       &target->addresses[i]) != JUDGED_ALLOWED)
-			return refuse_denied(connection);
-		target->allows_any_bytes =
-			target->allows_any_bytes && judge_allows_any_bytes(judge);
-	}
-	judge_add_rule(&rule, judge);
-	target->rule = strdup(text_string(&rule));
-	return dial(connection);
-}
-
-static enum turn take_answer(struct connection *connection, const struct resolver_answer *answer)
-{
-	static const struct {
-		unsigned status;
-		const char *reason;
-	} refusals[] = {
-		[RESOLVER_NOT_FOUND] = { 502, "name-not-found" },
-		[RESOLVER_FAILED] = { 502, "name-server-failed" },
-		[RESOLVER_TIMED_OUT] = { 504, "name-server-timed-out" },
-		[RESOLVER_TOO_MANY] = { 502, "too-many-addresses" },
-	};
-	struct target *target = connection->target;
-
-	if (answer->status != RESOLVER_FOUND || answer->n == 0) {
-		enum resolver_status status =
-			answer->status == RESOLVER_FOUND ? RESOLVER_NOT_FOUND : answer->status;
-
-		counters_of(connection)->n_failed++;
-		return connection_refuse(connection, refusals[status].status,
-					 refusals[status].reason);
-	}
-	memcpy(target->addresses, answer->addresses, answer->n * sizeof(*answer->addresses));
-	target->n_addresses = answer->n;
-	return judge_addresses(connection);
-}
-
-static void continue_after(struct connection *connection, enum turn turn)
-{
-	if (turn == TURN_AGAIN)
-		connection_turn(connection);
-}
-
-static void answered(void *userdata, const struct resolver_answer *answer)
-{
-	struct connection *connection = userdata;
-
-	connection->query = NULL;
-	continue_after(connection, take_answer(connection, answer));
-}
-
-static enum turn resolve(struct connection *connection)
-{
-	struct proxy *proxy = connection->proxy;
-	int r;
-
-	connection->stage = STAGE_RESOLVE;
-	set_deadline(connection, proxy->with.timeouts.dial_usec);
-	r = resolver_ask(proxy->with.resolver, connection->target->authority.host.name, answered,
-			 connection, &connection->query);
-	if (r < 0) {
-		counters_of(connection)->n_failed++;
-		return connection_refuse(connection, 502, "name-server-failed");
-	}
-	wait_for(connection, 0, 0);
-	return TURN_WAIT;
 }
 
 /* ---- a request ---- */
@@ -640,27 +435,6 @@ static int set_target(struct connection *connection, const struct http_authority
 		return -ENOMEM;
 	connection->target->authority = *authority;
 	return 0;
-}
-
-static void take_address(struct target *target)
-{
-	const struct hostname *host = &target->authority.host;
-
-	target->n_addresses = 1;
-	target->addresses[0].is_ipv6 = host->kind == HOSTNAME_IPV6;
-	memcpy(target->addresses[0].bytes, host->bytes, host->kind == HOSTNAME_IPV6 ? 16 : 4);
-}
-
-static enum turn take_literal(struct connection *connection)
-{
-	_cleanup_text_ struct text rule = TEXT_INIT;
-	const struct judge *judge = &connection->proxy->judge;
-
-	take_address(connection->target);
-	connection->target->allows_any_bytes = judge_allows_any_bytes(judge);
-	judge_add_rule(&rule, judge);
-	connection->target->rule = strdup(text_string(&rule));
-	return dial(connection);
 }
 
 /* Bytes that an idle server has sent answer no request, and its end leaves no connection. */
@@ -685,10 +459,10 @@ static bool can_reuse(struct connection *connection, const struct http_request *
 static enum turn reuse(struct connection *connection)
 {
 	if (judge_again(connection, &connection->target->authority.host) != JUDGED_ALLOWED)
-		return refuse_denied(connection);
+		return connection_refuse_denied(connection);
 	connection->target->n_requests++;
 	connection->stage = STAGE_EXCHANGE;
-	set_deadline(connection, connection->proxy->with.timeouts.idle_usec);
+	connection_set_deadline(connection, connection->proxy->with.timeouts.idle_usec);
 	return TURN_AGAIN;
 }
 
@@ -704,16 +478,16 @@ static enum turn judge_request(struct connection *connection, const struct http_
 	judgement =
 		judge_host(&proxy->judge, &request->authority.host, request->authority.port, NULL);
 	if (judgement == JUDGED_DENIED)
-		return refuse_denied(connection);
-	return request->authority.host.kind == HOSTNAME_DNS ? resolve(connection)
-							    : take_literal(connection);
+		return connection_refuse_denied(connection);
+	return request->authority.host.kind == HOSTNAME_DNS ? dial_name(connection)
+							    : dial_literal(connection);
 }
 
 static enum turn begin_request(struct connection *connection, const struct http_request *request)
 {
 	struct proxy *proxy = connection->proxy;
 
-	counters_of(connection)->n_requests++;
+	connection_counters(connection)->n_requests++;
 	connection->n_requests++;
 	exchange_begin(connection->exchange, request);
 	if (text_status(&connection->exchange->head) < 0)
@@ -735,7 +509,7 @@ static enum turn read_request(struct connection *connection)
 				   buffer->end - buffer->at, HTTP_PROXY, &request);
 
 	if (n < 0) {
-		counters_of(connection)->n_malformed++;
+		connection_counters(connection)->n_malformed++;
 		return refuse_head(connection, http_fault_status(connection->reader.fault),
 				   http_fault_word(connection->reader.fault));
 	}
@@ -753,7 +527,7 @@ static enum turn head_turn(struct connection *connection)
 	long n = 0;
 
 	if (pending == -EAGAIN) {
-		wait_for(connection, EPOLLOUT, EPOLLIN);
+		connection_wait(connection, EPOLLOUT, EPOLLIN);
 		return TURN_WAIT;
 	}
 	while (pending == 0) {
@@ -764,7 +538,7 @@ static enum turn head_turn(struct connection *connection)
 			return turn;
 		n = buffer_receive(buffer, connection->client.fd, BUFFER_SIZE);
 		if (n == -EAGAIN) {
-			wait_for(connection, EPOLLIN, EPOLLIN);
+			connection_wait(connection, EPOLLIN, EPOLLIN);
 			return TURN_WAIT;
 		}
 		if (n <= 0)
@@ -802,7 +576,7 @@ static enum turn close_turn(struct connection *connection)
 
 	connection_close_server(connection, "end");
 	if (pending == -EAGAIN) {
-		wait_for(connection, EPOLLOUT, 0);
+		connection_wait(connection, EPOLLOUT, 0);
 		return TURN_WAIT;
 	}
 	if (pending < 0 || shutdown(connection->client.fd, SHUT_WR) < 0 ||
@@ -810,7 +584,7 @@ static enum turn close_turn(struct connection *connection)
 		connection_free(connection, "end");
 		return TURN_GONE;
 	}
-	wait_for(connection, EPOLLIN, 0);
+	connection_wait(connection, EPOLLIN, 0);
 	return TURN_WAIT;
 }
 
@@ -837,6 +611,12 @@ void connection_turn(struct connection *connection)
 
 	while (turns[connection->stage](connection) == TURN_AGAIN)
 		;
+}
+
+static void continue_after(struct connection *connection, enum turn turn)
+{
+	if (turn == TURN_AGAIN)
+		connection_turn(connection);
 }
 
 static void serve_client(struct ready_socket *socket, uint32_t events)
@@ -903,13 +683,13 @@ bool connection_is_allowed(struct connection *connection)
 
 static void time_out_dial(struct connection *connection)
 {
-	continue_after(connection, dial_next(connection, -ETIMEDOUT));
+	continue_after(connection, dial_next_address(connection, -ETIMEDOUT));
 }
 
 static void time_out_with(struct connection *connection, unsigned status, const char *reason)
 {
 	if (connection->stage != STAGE_HEAD)
-		counters_of(connection)->n_failed++;
+		connection_counters(connection)->n_failed++;
 	continue_after(connection, connection_refuse(connection, status, reason));
 }
 
@@ -919,7 +699,7 @@ static void time_out_head(struct connection *connection)
 		connection_free(connection, "idle");
 		return;
 	}
-	counters_of(connection)->n_malformed++;
+	connection_counters(connection)->n_malformed++;
 	continue_after(connection, refuse_head(connection, 408, "head-timeout"));
 }
 
@@ -999,7 +779,7 @@ static void set_options(int fd)
 	const struct linger none = { .l_onoff = 0 };
 
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
-	no_delay(fd);
+	connection_no_delay(fd);
 }
 
 int connection_new(struct proxy *proxy, int fd)

@@ -437,7 +437,7 @@ static enum turn fail(struct connection *connection, int error, bool is_up)
 	bool is_client = is_up && error == -EBADMSG;
 
 	if (!is_client && can_repeat(connection))
-		return connection_dial_again(connection);
+		return dial_again(connection);
 	connection->proxy->with.counters->n_failed++;
 	if (exchange->has_response || is_answer_pending(exchange)) {
 		connection_free(connection, "error");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A connection of a client, as proxy.c, connection.c and exchange.c share it */
+/* A connection of a client, as proxy.c, connection.c, dial.c and exchange.c share it */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -150,6 +150,9 @@ bool connection_is_allowed(struct connection *connection);
 bool connection_is_idle(const struct connection *connection);
 
 void connection_moved(struct connection *connection, enum relay_direction direction, size_t n);
+void connection_record_server(const struct connection *connection, const char *cause);
+void connection_close_socket(struct connection *connection);
+/* Also writes the record of an established connection, and forgets the target. */
 void connection_close_server(struct connection *connection, const char *cause);
 
 enum turn {
@@ -160,12 +163,27 @@ enum turn {
 
 /* Answers with @status and a reason, a word. Nothing of a response may have been sent. */
 enum turn connection_refuse(struct connection *connection, unsigned status, const char *reason);
+/* Answers that the last judgement denies the request. */
+enum turn connection_refuse_denied(struct connection *connection);
 enum turn connection_begin_tunnel(struct connection *connection);
-/* Connects to the same server again. */
-enum turn connection_dial_again(struct connection *connection);
 
+/* Waits for these events of the client and of the server, if there is one. */
+void connection_wait(struct connection *connection, uint32_t client, uint32_t server);
+void connection_set_deadline(struct connection *connection, uint64_t usec);
 /* Sets the deadline of STAGE_HEAD or STAGE_CLOSE. */
 void connection_wait_for_request(struct connection *connection);
+void connection_no_delay(int fd);
+struct proxy_counters *connection_counters(const struct connection *connection);
+
+/* dial.c: from a target to a connected server */
+enum turn dial_name(struct connection *connection);
+enum turn dial_literal(struct connection *connection);
+/* When connect() has ended. */
+enum turn dial_turn(struct connection *connection);
+/* @error: of the address before. */
+enum turn dial_next_address(struct connection *connection, int error);
+/* Connects to the same server again. */
+enum turn dial_again(struct connection *connection);
 
 /* exchange.c */
 int exchange_new(struct exchange **ret);

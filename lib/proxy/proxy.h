@@ -11,8 +11,8 @@
  *   judge.c       decide host and port: a denied name is never resolved
  *   resolver.c    the addresses of the name
  *   judge.c       decide every address: one that is denied refuses the connection
- *   connection.c  connect to a decided address; for CONNECT, compare the server name of the
- *                 ClientHello with the host
+ *   dial.c        connect to a decided address
+ *   connection.c  for CONNECT, compare the server name of the ClientHello with the host
  *   exchange.c    forward requests and responses, or
  *   relay.c       copy the bytes of a tunnel
  *
