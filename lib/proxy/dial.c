@@ -145,10 +145,18 @@ enum turn dial_turn(struct connection *connection)
 
 /* ---- resolving ---- */
 
+/* For the record of the connection. */
+static void keep_rule(struct target *target, const struct judge *judge)
+{
+	_cleanup_text_ struct text rule = TEXT_INIT;
+
+	judge_add_rule(&rule, judge);
+	target->rule = text_take(&rule);
+}
+
 /* One denied address refuses the name: the next answer could have them in another order. */
 static enum turn judge_addresses(struct connection *connection)
 {
-	_cleanup_text_ struct text rule = TEXT_INIT;
 	struct target *target = connection->target;
 	struct judge *judge = &connection->proxy->judge;
 
@@ -160,8 +168,7 @@ static enum turn judge_addresses(struct connection *connection)
 		target->allows_any_bytes =
 			target->allows_any_bytes && judge_allows_any_bytes(judge);
 	}
-	judge_add_rule(&rule, judge);
-	target->rule = strdup(text_string(&rule));
+	keep_rule(target, judge);
 	return dial(connection);
 }
 
@@ -228,12 +235,10 @@ static void take_address(struct target *target)
 
 enum turn dial_literal(struct connection *connection)
 {
-	_cleanup_text_ struct text rule = TEXT_INIT;
 	const struct judge *judge = &connection->proxy->judge;
 
 	take_address(connection->target);
 	connection->target->allows_any_bytes = judge_allows_any_bytes(judge);
-	judge_add_rule(&rule, judge);
-	connection->target->rule = strdup(text_string(&rule));
+	keep_rule(connection->target, judge);
 	return dial(connection);
 }
