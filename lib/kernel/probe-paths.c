@@ -48,6 +48,9 @@ struct parent {
 struct parents {
 	struct parent rows[N_PARENTS];
 	size_t n_replaced;
+	/* The last directory that was found missing, or "". The home of a user need not exist, and
+	 * the paths in it are asked for one after the other. */
+	char missing[PATH_MAX];
 };
 
 /* The resolution of one path: links in @path are replaced by their targets one by one. */
@@ -346,12 +349,16 @@ static int look_in_parent(struct walk *walk, struct host_path *ret)
 	struct parent *parent = parents ? find_parent(parents, walk->path, len) : NULL;
 	struct stat status;
 
+	if (parents && parents->missing[0] && path_is_at_or_below(walk->path, parents->missing))
+		return end(walk, HOST_MISSING, walk->path, ret);
 	if (parents && !parent)
 		add_parent(parents, walk->path, len);
 	if (!parent)
 		return -EAGAIN;
 	if (parent->fd == -EAGAIN)
 		parent->fd = path_open_no_links(AT_FDCWD, parent->path, O_PATH | O_DIRECTORY);
+	if (parent->fd == -ENOENT)
+		(void)strcpy(parents->missing, parent->path);
 	if (parent->fd == -ENOENT || parent->fd == -ENOTDIR)
 		return end(walk, HOST_MISSING, walk->path, ret);
 	if (parent->fd < 0)
@@ -517,6 +524,7 @@ int probe_places(struct place_search *search, const char *const *paths, struct h
 	int r;
 
 	parents.n_replaced = 0;
+	parents.missing[0] = '\0';
 	for (size_t i = 0; i < N_PARENTS; i++) {
 		parents.rows[i].path[0] = '\0';
 		parents.rows[i].fd = -EBADF;
