@@ -407,16 +407,44 @@ static unsigned find_difference(const struct place *place)
 	return (place->rights ^ place->parent->rights) & compared;
 }
 
-/* The topmost place above that is writable and has the same content, with only such places in
- * between; NULL if there is none, or if the place has the same rights as its surroundings. Leaves
- * out "/", which is a new, sealed tmpfs whatever rules say. */
-static const struct place *find_writable_above(const struct place *place)
+static bool has_own_mount(const struct place *place)
 {
-	const struct place *above = NULL, *at = place->parent;
+	return place->base == place || (place->winner && place->winner->content == CONTENT_OVERLAY);
+}
 
-	if (!at || !place->facts || place->facts->kind == HOST_MISSING || !find_difference(place))
+/* Is there a file outside that a mount at this place covers? */
+static bool covers_file(struct planner *planner, const struct place *place)
+{
+	const struct place *around = place->parent;
+	const struct host_path *facts;
+
+	if (!around->source)
+		return false;
+	facts = planner_facts(planner,
+			      planner_rebase(planner, place->path, around->path, around->source));
+	return facts && facts->kind != HOST_MISSING;
+}
+
+/* Has the place another content or other rights than its surroundings? */
+static bool is_protected_by_name(struct planner *planner, const struct place *place)
+{
+	if (has_own_mount(place))
+		return covers_file(planner, place);
+	return place->facts && place->facts->kind != HOST_MISSING && find_difference(place);
+}
+
+/* The topmost place above that is writable and has the content around the place, with only such
+ * places in between; NULL if there is none, or if its name protects nothing. Leaves out "/", which
+ * is a new, sealed tmpfs whatever rules say. */
+static const struct place *find_writable_above(struct planner *planner, const struct place *place)
+{
+	const struct place *above = NULL, *at = place->parent, *around = at ? at->base : NULL;
+
+	if (!at || !is_protected_by_name(planner, place))
 		return NULL;
-	for (; at && at->base == place->base && (at->rights & RIGHT_WRITE); at = at->parent)
+	if (!has_own_mount(place))
+		around = place->base;
+	for (; at && at->base == around && (at->rights & RIGHT_WRITE); at = at->parent)
 		if (strcmp(at->path, "/") != 0)
 			above = at;
 	return above;
@@ -448,13 +476,14 @@ static size_t pin_directories(struct planner *planner)
 
 	for (size_t i = 0; i < n_places; i++) {
 		const struct place *place = &planner->view.places[i];
-		const struct place *above = find_writable_above(place);
+		const struct place *above = find_writable_above(planner, place);
 		const char *at = above ? strchr(place->path + strlen(above->path) + 1, '/') : NULL;
 
 		for (; at; at = strchr(at + 1, '/'), n++)
 			add_pin(planner, place, (size_t)(at - place->path));
 		/* A place with fewer rights is a mount point already. */
-		if (above && (place->rights & find_difference(place)) && !place_is_made(place)) {
+		if (above && !has_own_mount(place) && (place->rights & find_difference(place)) &&
+		    !place_is_made(place)) {
 			add_pin(planner, place, strlen(place->path));
 			n++;
 		}

@@ -38,10 +38,11 @@ NEEDED = {
     "rename": [("fs.write", "{}"), ("fs.write", "{}.renamed")],
     "unlink": [("fs.write", "{}")],
     "connect": [("fs.write", "{}")],
+    "replace": [("fs.write", "{}")],
 }
 ATTEMPTS = {
-    "directory": ["list", "create", "rename"],
-    "file": ["read", "write", "exec", "rename", "unlink"],
+    "directory": ["list", "create", "rename", "replace"],
+    "file": ["read", "write", "exec", "rename", "replace", "unlink"],
     "fifo": ["read", "write", "rename", "unlink"],
     "socket": ["connect", "rename", "unlink"],
     "missing": ["write"],
@@ -58,6 +59,8 @@ class Trees:
         self.probe = self.top / "probe"
         shutil.copy(PROBE, self.probe)
         self.program = (self.top / "probe").read_bytes()
+        self.source = self.top / "source"
+        self.source.mkdir()
         self.listeners = contextlib.ExitStack()
         stack.callback(self.listeners.close)
         self.kinds = {}
@@ -80,7 +83,8 @@ class Trees:
             # Never to a path where another link may be, so that there are no loops.
             path.symlink_to(self.top / "u" / self.rng.choice(NAMES))
         else:
-            path.write_bytes(self.program)
+            with path.open("xb") as file:  # not a FIFO that a link leads to
+                file.write(self.program)
 
     def make(self):
         self.plan = {}
@@ -130,6 +134,23 @@ def paths(rng, trees):
     return "path: [" + ", ".join(f"'{trees.any_path()}'" for _ in range(rng.randrange(1, 3))) + "]"
 
 
+def mounts(rng, trees):
+    """A mount over a directory, mostly in a writable one: its name protects what is there."""
+    targets = [path for path, kind in trees.kinds.items() if kind == "directory" and path.parent != trees.top]
+    deep = [path for path in targets if path.parent.parent != trees.top]
+    if not targets or rng.random() < 0.6:
+        return ""
+    target = rng.choice(deep or targets)
+    mode = rng.choice(["ro", "rw", "tmpfs", "overlay", "mask"])
+    # No rule names the source: Landlock goes by the inode, so rights of a mount hold at its source's own path, too.
+    source = f", source: '{trees.source}'" if mode in ("ro", "rw") else ""
+    text = f"mounts: [{{target: '{target}', mode: {mode}{source}}}]\n"
+    if rng.random() < 0.7:
+        above = rng.choice([path for path in target.parents if path.is_relative_to(trees.top) and path != trees.top])
+        text = f"- {{name: around, action: allow, match: {{op: fs.*, path: '{above}'}}}}\n" + text
+    return text
+
+
 def make_policy(rng, trees):
     nested = rng.random() < 0.25
     text = "version: 1\n" + ("isolation: {nested: true}\n" if nested else "")
@@ -141,7 +162,7 @@ def make_policy(rng, trees):
         if rng.random() < 0.25:
             text += f", except: [{{{paths(rng, trees)}}}]"
         text += "}\n"
-    return text
+    return text + mounts(rng, trees)
 
 
 def attempts(trees):

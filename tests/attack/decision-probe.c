@@ -113,6 +113,56 @@ static bool try_rename(const char *path)
 	return true;
 }
 
+/* Creates the file with the directories in front of it from @from on. */
+static bool make_again(char *path, char *from)
+{
+	bool is_made = true;
+	int fd;
+
+	for (char *slash = from; is_made && slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		is_made = mkdir(path, 0777) == 0;
+		*slash = '/';
+	}
+	fd = is_made ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+	if (fd < 0)
+		return false;
+	(void)close(fd);
+	return true;
+}
+
+static void remove_made(char *path, char *from)
+{
+	(void)unlink(path);
+	for (char *slash = strrchr(path, '/'); slash && slash >= from; slash = strrchr(path, '/')) {
+		*slash = '\0';
+		(void)rmdir(path);
+	}
+}
+
+/* Moves each directory on the way to the path away in turn, and creates another file of this name.
+ */
+static bool try_replace(const char *path)
+{
+	bool is_replaced = false;
+
+	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+		char copy[PATH_MAX], moved[PATH_MAX + 8];
+		size_t n = (size_t)(at - path);
+
+		(void)snprintf(copy, sizeof(copy), "%.*s", (int)n, path);
+		(void)snprintf(moved, sizeof(moved), "%s.moved", copy);
+		if (rename(copy, moved) < 0)
+			continue;
+		(void)snprintf(copy, sizeof(copy), "%s", path);
+		is_replaced |= make_again(copy, copy + n);
+		remove_made(copy, copy + n);
+		copy[n] = '\0';
+		(void)rename(moved, copy);
+	}
+	return is_replaced;
+}
+
 static bool try_unlink(const char *path)
 {
 	return unlink(path) == 0;
@@ -136,7 +186,7 @@ static const struct {
 } attempts[] = {
 	{ "read", try_read },	  { "write", try_write },     { "create", try_create },
 	{ "list", try_list },	  { "exec", try_exec },	      { "rename", try_rename },
-	{ "unlink", try_unlink }, { "connect", try_connect },
+	{ "unlink", try_unlink }, { "connect", try_connect }, { "replace", try_replace },
 };
 
 int main(void)

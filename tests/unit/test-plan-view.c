@@ -173,6 +173,31 @@ static void what_is_hidden_in_a_writable_directory_is_held_by_mounts_too(void)
 	expect(find_step(&planning, STEP_MASK, PROJECT "/a/keys"));
 }
 
+/* Otherwise the command could move the directory, and write to the file that the mount covers. */
+static void directories_around_a_mount_become_mounts(void)
+{
+	static const char *const mounts[] = { "mode: ro, source: /srv", "mode: tmpfs",
+					      "mode: overlay" };
+
+	for (size_t i = 0; i < N_ELEMENTS(mounts); i++) {
+		_cleanup_planning_ struct planning planning;
+		char policy[256];
+
+		planning_open(&planning);
+		(void)snprintf(policy, sizeof(policy),
+			       "capabilities:\n" RULE("allow", ALL_FILES, "./",
+						      "allow") "mounts: [{target: " PROJECT
+							       "/a/b, %s}]\n",
+			       mounts[i]);
+		planning_load(&planning, policy);
+		know(&planning, "/srv", HOST_DIRECTORY);
+		know(&planning, PROJECT "/a/b", HOST_DIRECTORY);
+		expect_plan(&planning);
+		expect(flags_of(&planning, STEP_BIND, PROJECT "/a") ==
+		       (STEP_IS_DIRECTORY | STEP_NO_EXEC));
+	}
+}
+
 static void a_directory_that_other_rules_name_is_also_a_mount_point(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -600,6 +625,7 @@ static const struct test tests[] = {
 	TEST(a_missing_name_that_may_be_written_but_not_read_is_refused),
 	TEST(directories_around_what_is_read_only_become_mounts),
 	TEST(what_is_hidden_in_a_writable_directory_is_held_by_mounts_too),
+	TEST(directories_around_a_mount_become_mounts),
 	TEST(a_directory_that_other_rules_name_is_also_a_mount_point),
 	TEST(in_a_read_only_directory_no_second_mount_is_made),
 	TEST(what_is_allowed_inside_something_hidden_by_exception_is_refused),
