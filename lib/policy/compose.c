@@ -198,42 +198,103 @@ static void resolve_rule(struct composer *composer, struct rule *rule)
 	rule->exceptions = exceptions;
 }
 
-/* A command that may list everything below a directory may list the directory itself: for a rule
- * about "dir" and two stars add one about "dir". */
-static void add_directories(struct composer *composer, const struct rule *rule)
+/* ---- directories of which a rule names everything below ---- */
+
+/* The length of the text without the "**" components at its end. */
+static size_t parent_length(const char *text, size_t len)
 {
-	const struct match_list *list = &rule->match.lists[MATCH_PATH];
-	struct match_value *values = take(composer, list->n_values * sizeof(*values));
-	struct rule more = *rule;
+	size_t n_stars = 0;
+
+	len -= text[len - 1] == '/';
+	for (;;) {
+		while (n_stars < len && text[len - n_stars - 1] == '*')
+			n_stars++;
+		if (n_stars < 2 || n_stars == len || text[len - n_stars - 1] != '/')
+			return len;
+		len -= n_stars + 1;
+		n_stars = 0;
+	}
+}
+
+/* "dir" for "dir" and two stars, with the same anchor: a name without a slash would be found
+ * anywhere. False for a glob that names no directory in this way. */
+static bool parent_value(struct composer *composer, const struct match_value *value,
+			 struct match_value *ret)
+{
+	size_t len = strlen(value->text), skipped;
+	struct glob glob;
+	char *text, *end;
+
+	if (value->literal || glob_parse(value->text, false, &glob, NULL) < 0 || !glob.subtree ||
+	    glob.itself || glob.n_components == 0)
+		return false;
+	text = end = take(composer, len + 3);
+	if (!text)
+		return false;
+	skipped = glob.excludes;
+	len = parent_length(value->text, len);
+	if (glob.excludes)
+		*end++ = '!';
+	if (!memchr(value->text, '/', len))
+		end = stpcpy(end, "./");
+	end = mempcpy(end, value->text + skipped, len - skipped);
+	*end = '\0';
+	*ret = *value;
+	ret->text = text;
+	return true;
+}
+
+/* The directories of the list's globs, without the values that match below them; the values that
+ * exclude are kept. In an exception it is the other way round: it may only grow. */
+static struct match_list list_parents(struct composer *composer, const struct match_list *list,
+				      bool is_exception)
+{
+	struct match_value *values = take(composer, 2 * list->n_values * sizeof(*values));
+	struct match_list parents = *list;
 	size_t n = 0;
 
-	more.match.operations &= operation_set("fs.list") | operation_set("fs.exists");
-	if (!values || rule->action == POLICY_DENY || !more.match.operations)
-		return;
-	for (size_t i = 0; i < list->n_values; i++) {
-		struct glob glob;
+	for (size_t i = 0; values && i < list->n_values; i++) {
+		const struct match_value *value = &list->values[i];
+		bool excludes = match_value_excludes(value);
 
-		if (list->values[i].literal ||
-		    glob_parse(list->values[i].text, false, &glob, NULL) < 0)
-			continue;
-		values[n] = list->values[i];
-		if (glob.subtree && !glob.itself && glob.n_components > 0) {
-			char *text = take(composer, strlen(values[n].text) + 1);
-			char *end = text ? stpcpy(text, values[n].text) : NULL;
-
-			/* Cut off the slash, too: "dir/" would also match everything below. */
-			while (end && end > text && (end[-1] == '*' || end[-1] == '/'))
-				*--end = '\0';
-			values[n].text = text ? text : "";
-			n += end > text;
-		} else {
-			n += glob.excludes;
-		}
+		if (is_exception || excludes)
+			values[n++] = *value;
+		if (!is_exception || !excludes)
+			n += parent_value(composer, value, &values[n]);
 	}
-	more.match.lists[MATCH_PATH].values = values;
-	more.match.lists[MATCH_PATH].n_values = n;
-	for (size_t i = 0; i < n; i++)
-		if (values[i].text[0] != '!') {
+	parents.values = values;
+	parents.n_values = n;
+	return parents;
+}
+
+static void except_parents(struct composer *composer, struct rule *rule)
+{
+	struct condition *all = take(composer, rule->n_exceptions * sizeof(*all));
+
+	for (size_t i = 0; all && i < rule->n_exceptions; i++) {
+		struct match_list *list = &all[i].lists[MATCH_PATH];
+
+		all[i] = rule->exceptions[i];
+		*list = list_parents(composer, list, true);
+	}
+	rule->exceptions = all;
+}
+
+/* A command that may list everything below a directory may list the directory itself, which its
+ * sandbox mounts: for a rule about "dir" and two stars add one about "dir". What the rule excludes,
+ * or excludes everything below of, it does not get. */
+static void add_directories(struct composer *composer, const struct rule *rule)
+{
+	struct rule more = *rule;
+	struct match_list *list = &more.match.lists[MATCH_PATH];
+
+	more.match.operations &= operation_set("fs.list") | operation_set("fs.exists");
+	if (rule->action == POLICY_DENY || !more.match.operations)
+		return;
+	*list = list_parents(composer, list, false);
+	except_parents(composer, &more);
+	for (size_t i = 0; i < list->n_values; i++)
+		if (!match_value_excludes(&list->values[i])) {
 			(void)add_rule(composer, &more);
 			return;
 		}

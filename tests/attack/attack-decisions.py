@@ -127,9 +127,16 @@ def operations(rng):
     return "[" + ", ".join(rng.choice(OPERATIONS) for _ in range(rng.randrange(1, 4))) + "]"
 
 
+def name_of(rng, trees):
+    """Absolute, or below the working directory; with a slash, because a bare name is a pattern."""
+    path = trees.any_path()
+    name = str(path.relative_to(trees.top))
+    return rng.choice([str(path), str(path), name if "/" in name else f"./{name}"])
+
+
 def paths(rng, trees):
     if rng.random() < 0.3:
-        return "path_glob: [" + ", ".join(f"'{trees.any_path()}{rng.choice(['', '/', '/**'])}'"
+        return "path_glob: [" + ", ".join(f"'{name_of(rng, trees)}{rng.choice(['', '/', '/**', '/**/**'])}'"
                                           for _ in range(rng.randrange(1, 3))) + "]"
     return "path: [" + ", ".join(f"'{trees.any_path()}'" for _ in range(rng.randrange(1, 3))) + "]"
 
@@ -171,8 +178,9 @@ def attempts(trees):
     return sorted(tried, key=lambda attempt: attempt[0] == "unlink")
 
 
-def evaluate(policy, requests):
-    lines = "".join(json.dumps({"op": operation, "path": path, "project": "/"}) + "\n" for operation, path in requests)
+def evaluate(policy, requests, project):
+    lines = "".join(json.dumps({"op": operation, "path": path, "project": project}) + "\n"
+                    for operation, path in requests)
     done = subprocess.run([POLICY, "eval", policy], input=lines, capture_output=True, text=True, check=False)
     answers = [json.loads(line)["verdict"] for line in done.stdout.splitlines()]
     if len(answers) != len(requests):
@@ -199,7 +207,7 @@ def find_more(policy, trees, done):
              if trees.kinds[pathlib.Path(success[1])] not in ("fifo", "socket") or f"'{success[1]}'" in text]
     requests = sorted({(operation, path.format(success[1])) for success in named
                        for operation, path in NEEDED[success[0]]})
-    answers = evaluate(policy, requests) if requests else {}
+    answers = evaluate(policy, requests, str(trees.top)) if requests else {}
     for name, path in named:
         for operation, pattern in NEEDED[name]:
             if answers[(operation, pattern.format(path))] not in ("allow", "warn"):

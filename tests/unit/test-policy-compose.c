@@ -23,6 +23,8 @@ static bool allows(const char *yaml, const char *operation, const char *path)
 
 	expect_eq(policy_load("p.yaml", yaml, strlen(yaml), &policy, NULL), 0);
 	expect_eq(policy_compile_composed(policy, NULL, &block, &n_bytes, NULL), 0);
+	if (!block)
+		return false;
 	expect_eq(artefact_open(block, n_bytes, &artefact, NULL), 0);
 	expect_eq(policy_engine_new(&artefact, &engine), 0);
 	policy_decide(engine, &request, &decision);
@@ -116,12 +118,68 @@ static void special_addresses_are_protected_where_the_proxy_connects(void)
 	expect(!protects("version: 1\nnet: {loopback: {connect: [80]}}\n"));
 }
 
+/* A rule about everything below a directory is also about listing the directory, and no other. */
+static void a_directory_of_which_all_is_listed_can_be_listed(void)
+{
+	static const struct {
+		const char *globs;
+		const char *listed;
+		const char *denied[3];
+	} cases[] = {
+		{ "'secrets/**'", "/p/secrets", { "/p/x/secrets", "/x/secrets", "/p" } },
+		{ "'./secrets/**'", "/p/secrets", { "/p/x/secrets" } },
+		{ "'secrets/**/***/'", "/p/secrets", { "/p/x/secrets" } },
+		{ "'/a/b/*/**'", "/a/b/c", { "/a/b", "/a" } },
+		{ "'srv/*/**'", "/p/srv/c", { "/p/srv", "/p/x/srv", "/p/x/srv/c" } },
+		{ "'/a/b/c*/**'", "/a/b/cd", { "/a/b/d", "/a/b" } },
+		{ "'*/**'", "/p/a", { "/p", "/a" } },
+		{ "'/.*/**'", "/.a", { "/a", "/" } },
+		{ "'./.*/**'", "/p/.a", { "/p/a", "/p", "/.a" } },
+		{ "'/srv/u/.*/**'", "/srv/u/.a", { "/srv/u", "/srv/u/a" } },
+		{ "'/a\\*/**'", "/a*", { "/a", "/ab" } },
+		{ "'a/**', '!a/b/**'", "/p/a/b", { "/p/x/a" } },
+		{ "'/a/*/**', '!/a/b/**'", "/a/c", { "/a/b", "/a/b/c" } },
+		{ "'/a/*/**', '!/a/b'", "/a/c", { "/a/b" } },
+		{ "'a/*/**', '!a/b*/**'", "/p/a/c", { "/p/a/b", "/p/a/bc", "/p/x/a/c" } },
+	};
+	static const char *const operations[] = { "fs.list", "fs.exists" };
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		char yaml[256];
+
+		(void)snprintf(yaml, sizeof(yaml),
+			       "capabilities: [{name: a, action: allow, "
+			       "match: {op: [fs.read, fs.list, fs.exists], path_glob: [%s]}}]\n",
+			       cases[i].globs);
+		for (size_t k = 0; k < N_ELEMENTS(operations); k++) {
+			expect(allows(yaml, operations[k], cases[i].listed));
+			for (size_t j = 0; j < 3 && cases[i].denied[j]; j++)
+				expect(!allows(yaml, operations[k], cases[i].denied[j]));
+		}
+	}
+}
+
+static void a_directory_of_which_all_is_excepted_cannot_be_listed(void)
+{
+	static const char all[] =
+		"capabilities: [{name: a, action: allow, match: {op: fs.*, path_glob: '/a/*/**'}, "
+		"except: [{path_glob: '/a/b/**'}]}]\n";
+	static const char writing[] =
+		"capabilities: [{name: a, action: allow, match: {op: fs.*, path_glob: '/a/*/**'}, "
+		"except: [{op: fs.write, path_glob: '/a/b/**'}]}]\n";
+
+	expect(allows(all, "fs.list", "/a/c") && !allows(all, "fs.list", "/a/b"));
+	expect(allows(writing, "fs.list", "/a/c") && allows(writing, "fs.list", "/a/b"));
+}
+
 static const struct test tests[] = {
 	TEST(what_is_denied_outside_is_denied_where_a_mount_shows_it),
 	TEST(a_denial_with_exceptions_is_moved_with_them),
 	TEST(a_masked_source_is_masked_where_a_mount_shows_it),
 	TEST(mounts_are_not_chained),
 	TEST(special_addresses_are_protected_where_the_proxy_connects),
+	TEST(a_directory_of_which_all_is_listed_can_be_listed),
+	TEST(a_directory_of_which_all_is_excepted_cannot_be_listed),
 	TEST_END,
 };
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "policy/compose.h"
 #include "policy/decide.h"
 #include "policy-build.h"
 #include "policy-naive.h"
@@ -696,12 +697,146 @@ static void answers_do_not_depend_on_the_order_of_rules(void)
 	}
 }
 
+/* Does the glob end in "**" after a name? Then the composed policy has a rule about the directory.
+ */
+static bool names_all_below(const char *text)
+{
+	const char *relative = text + (text[0] == '/' ? 1 : strncmp(text, "./", 2) == 0 ? 2 : 0);
+	size_t n = strlen(text), n_stars = 0;
+
+	n -= text[n - 1] == '/';
+	while (n_stars < n && text[n - n_stars - 1] == '*')
+		n_stars++;
+	return n_stars > 1 && n > n_stars && text[n - n_stars - 1] == '/' &&
+	       !naive_only_floats(relative);
+}
+
+/* Does the list name the path, or a fresh one directly below it that stands for all of them? What
+ * takes a right away (the value of an exception, a '!' of the match) need only do one of both. */
+static bool naive_directory(const struct match_list *list, const char *path, const char *root,
+			    bool is_exception)
+{
+	bool included = false;
+	char fresh[300];
+
+	snprintf(fresh, sizeof(fresh), "%s/fresh-name", path[1] ? path : "");
+	for (size_t i = 0; i < list->n_values; i++) {
+		const char *text = list->values[i].text;
+		bool literal = list->values[i].literal, excludes = !literal && text[0] == '!';
+		bool matches;
+
+		text += excludes;
+		matches = naive_glob(text, literal, path, root, false) ||
+			  (!literal && !(is_exception && excludes) && names_all_below(text) &&
+			   naive_glob(text, literal, fresh, root, false));
+		if (matches && excludes)
+			return false;
+		included |= matches;
+	}
+	return included;
+}
+
+static bool naive_composed(const struct rule *rule, const struct policy_request *request)
+{
+	const char *path = request->path, *root = request->project_root;
+
+	if (naive_rule(rule, request))
+		return true;
+	if (strcmp(request->operation, "fs.list") != 0 &&
+	    strcmp(request->operation, "fs.exists") != 0)
+		return false;
+	for (size_t i = 0; i < rule->n_exceptions; i++)
+		if (naive_directory(&rule->exceptions[i].lists[MATCH_PATH], path, root, true))
+			return false;
+	return naive_directory(&rule->match.lists[MATCH_PATH], path, root, false);
+}
+
+/* Often one below a directory, and with @can_exclude sometimes one with '!'. */
+static void add_directory_value(struct built *built, struct condition *condition, bool can_exclude)
+{
+	char word[256] = "path=";
+	size_t len = 5;
+
+	if (can_exclude && random_below(3) == 0)
+		word[len++] = '!';
+	random_glob(word + len, sizeof(word) - len);
+	len = strlen(word);
+	if (random_below(3) > 0)
+		snprintf(word + len, sizeof(word) - len, "%s", word[len - 1] == '/' ? "**" : "/**");
+	build_word(built, condition, word, strlen(word));
+}
+
+static void build_directories(struct built *built)
+{
+	struct rule *rule = build_rule(built, POLICY_ALLOW, "fs.read fs.list fs.exists", "");
+
+	add_directory_value(built, &rule->match, false);
+	for (uint32_t n = random_below(3); n > 0; n--)
+		add_directory_value(built, &rule->match, true);
+	if (random_below(3) == 0) {
+		build_except(built, rule, NULL, "");
+		for (uint32_t n = 1 + random_below(2); n > 0; n--)
+			add_directory_value(built,
+					    (struct condition *)(uintptr_t)&rule->exceptions[0],
+					    n == 1);
+	}
+	expect_eq(policy_compile_composed(built->policy, NULL, &built->block, &built->n_bytes,
+					  NULL),
+		  0);
+	if (!built->block)
+		return;
+	expect_eq(artefact_open(built->block, built->n_bytes, &built->artefact, NULL), 0);
+	expect_eq(policy_engine_new(&built->artefact, &built->engine), 0);
+}
+
+static void compare_directory(struct built *built, const struct policy_request *request,
+			      size_t *ret_added)
+{
+	const struct rule *rule = &built->policy->rules[0];
+	bool wanted = naive_composed(rule, request);
+	struct policy_decision decision;
+
+	policy_decide(built->engine, request, &decision);
+	*ret_added += wanted && !naive_rule(rule, request);
+	if ((decision.verdict == POLICY_ALLOW) == wanted)
+		return;
+	printf("# %s '%s' and glob '%s' of %zu in '%s': expected %d\n", request->operation,
+	       request->path, rule->match.lists[MATCH_PATH].values[0].text,
+	       rule->match.lists[MATCH_PATH].n_values, request->project_root, wanted);
+	test_failures++;
+}
+
+static void a_directory_is_listed_if_all_below_it_is_and_no_other(void)
+{
+	static const char *const asked[] = { "fs.list", "fs.exists", "fs.read" };
+	size_t n_wanted = 10 * DECISIONS * (test_is_slow() ? 20 : 1), n = 0, n_added = 0;
+	unsigned before = test_failures;
+
+	while (n < n_wanted && test_failures - before < 20) {
+		_cleanup_built_ struct built built = build_new();
+		struct policy_request request = { .path = NULL };
+		char path[256];
+
+		build_directories(&built);
+		request.path = path;
+		for (int i = 0; built.engine && i < 60; i++, n++) {
+			request.operation = random_of(asked);
+			request.project_root = random_of(roots);
+			random_path(path, sizeof(path));
+			compare_directory(&built, &request, &n_added);
+		}
+	}
+	printf("# %zu requests, %zu of them for added directories\n", n, n_added);
+	expect(n_added > n / 200);
+}
+
 static const struct test tests[] = {
 	TEST(matches_a_million_random_pairs_like_the_naive_matcher),
 	TEST(decides_random_requests_like_the_naive_evaluator),
 	TEST(decides_random_connections_like_the_naive_evaluator),
 	TEST(an_answer_depends_on_nothing_but_the_facts_that_it_names),
 	TEST(answers_do_not_depend_on_the_order_of_rules),
+	TEST(a_directory_is_listed_if_all_below_it_is_and_no_other),
 	TEST_END,
 };
 
