@@ -26,6 +26,42 @@ const char *why_near_name(enum policy_near near)
 	return near_names[near];
 }
 
+/* Do both come from the same rule of a file? */
+static bool is_same_rule(const struct judge *judge, uint32_t one, uint32_t other)
+{
+	const struct artefact_rule *a = artefact_rule_at(&judge->artefact, one);
+	const struct artefact_rule *b = artefact_rule_at(&judge->artefact, other);
+
+	return a->source == b->source && a->line == b->line && a->column == b->column &&
+	       a->action == b->action &&
+	       strcmp(artefact_text(&judge->artefact, a->name),
+		      artefact_text(&judge->artefact, b->name)) == 0;
+}
+
+/* The composed policy has several rules for some rules of a file. If one of them applies, the
+ * others would deny that; if none does, one reason is enough. Returns the number of rows that are
+ * left. */
+static size_t drop_told(const struct judge *judge, struct policy_explanation *rows, size_t n)
+{
+	size_t n_left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct policy_explanation row = rows[i];
+		bool is_told = false;
+
+		for (size_t k = 0; k < n && row.near != NEAR_APPLIES && !is_told; k++) {
+			bool is_alike =
+				k < n_left && rows[k].near == row.near && rows[k].key == row.key;
+
+			is_told = (is_alike || rows[k].near == NEAR_APPLIES) &&
+				  is_same_rule(judge, rows[k].rule, row.rule);
+		}
+		if (!is_told)
+			rows[n_left++] = row;
+	}
+	return n_left;
+}
+
 struct policy_explanation *why_explain(struct judge *judge, const struct policy_request *request,
 				       size_t *ret_n)
 {
@@ -33,7 +69,7 @@ struct policy_explanation *why_explain(struct judge *judge, const struct policy_
 	struct policy_explanation *rows = calloc(n + 1, sizeof(*rows));
 
 	if (rows)
-		*ret_n = policy_explain(judge->engine, request, rows, n);
+		*ret_n = drop_told(judge, rows, policy_explain(judge->engine, request, rows, n));
 	return rows;
 }
 

@@ -21,4 +21,24 @@ run sbx-policy explain p.yaml fs.write src/odd project=/srv/p sandbox=L2
 check a_rule_that_lost_is_shown_as_well out_has "allow rule 'all' (p.yaml:4) applies, but something more severe decides"
 run sbx-policy explain p.yaml exec /bin/true
 check nothing_near_is_said_to_be_nothing out_has 'no rule is similar'
+cat >p.yaml <<'END'
+version: 1
+capabilities:
+  - { name: s, match: { op: [fs.read, fs.list, fs.exists], path_glob: [secrets/**, /.*/**] }, action: allow }
+END
+for path in secrets secrets/a; do
+	run sbx-policy explain p.yaml fs.list $path
+	check "a_rule_applies_to_$path" out_has "allow rule 's' (p.yaml:3) applies and decides"
+	check "and_is_not_said_not_to_apply_to_$path" sh -c '! grep -q "does not apply" "$1"' - "$work/out"
+done
+run sbx-policy explain p.yaml fs.list x/secrets
+check a_rule_that_does_not_apply_is_shown_once test "$(grep -c "rule 's' (p.yaml:3) does not apply" "$work/out")" = 1
+run sbx-policy compile p.yaml -o p.bin
+check it_can_be_compiled has_status 0
+for policy in p.yaml p.bin; do
+	run sbx-policy eval $policy fs.exists x/secrets
+	check "the_name_elsewhere_is_denied_by_$policy" has_status 1
+	run sbx-policy eval $policy fs.list /.config
+	check "a_directory_of_the_pattern_is_listed_by_$policy" has_status 0
+done
 finish
