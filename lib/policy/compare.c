@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "policy/model.h"
+#include "policy/view.h"
 
 static int compare_texts(const void *a, const void *b)
 {
@@ -427,6 +428,15 @@ static void compare_settings(struct comparison *comparison)
 	}
 }
 
+/* The view comes from the dialect unless the policy says it. */
+static void compare_views(struct comparison *comparison)
+{
+	const char *was = view_name(comparison->before), *is = view_name(comparison->after);
+
+	if (strcmp(was, is) != 0)
+		report_texts(comparison, "setting", "view", was, is);
+}
+
 static char *words_of(const struct policy *policy, const char *name)
 {
 	struct text text = TEXT_INIT;
@@ -463,6 +473,7 @@ size_t policy_compare(const struct policy *before, const struct policy *after, s
 	};
 
 	compare_all_rules(&comparison);
+	compare_views(&comparison);
 	compare_defaults(&comparison);
 	compare_settings(&comparison);
 	compare_extensions(&comparison, before);

@@ -38,6 +38,7 @@ static const char *const devices[] = {
 static const char *const net_modes[] = { "none",  "loopback",	  "host",
 					 "proxy", "transparent", "veth",
 					 NULL };
+static const char *const views[] = { "none", "project", "system", NULL };
 static const char *const rotations[] = { "hourly", "daily", "weekly", "monthly", NULL };
 static const char *const exports[] = { "jsonl", NULL };
 static const char *const sandbox_types[] = {
@@ -127,6 +128,8 @@ static const struct policy_key keys[] = {
 	{ "defaults.net", KEY_CHOICE, 0, default_actions, "for the network" },
 	{ "defaults.exec", KEY_CHOICE, 0, default_actions, "for programs" },
 	{ "defaults.tool", KEY_CHOICE, 0, default_actions, "for everything else" },
+
+	{ "view", KEY_CHOICE, 0, views, "the implicit view: none, system directories, or also the project" },
 
 	{ "fs", KEY_MAP, 0, NULL, "files" },
 	{ "fs.rules", KEY_LIST, 0, NULL, "rules for files" },

@@ -26,6 +26,7 @@
 #include "policy/artefact.h"
 #include "policy/load-internal.h"
 #include "policy/model.h"
+#include "policy/view.h"
 
 static void report_mistake(struct loader *loader)
 {
@@ -174,6 +175,11 @@ static void load_version(struct loader *loader, const struct tree_node *node)
 		     "write 'version: " NEWEST_VERSION "'", "unknown version '%s'", node->text);
 }
 
+static void load_view(struct loader *loader, const struct tree_node *node)
+{
+	view_set(loader->policy, load_word(node));
+}
+
 static void load_defaults(struct loader *loader, const struct tree_node *node)
 {
 	for (int i = 0; i < N_CLASSES; i++) {
@@ -209,6 +215,7 @@ static const struct {
 	bool makes_rule;
 } handlers[] = {
 	{ "version", load_version, false },
+	{ "view", load_view, false },
 	{ "capabilities[]", load_capability, true },
 	{ "network_whitelist", load_whitelist, false },
 	{ "defaults", load_defaults, false },

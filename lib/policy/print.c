@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "policy/view.h"
 
 #define INDENT 2
 
@@ -409,12 +410,22 @@ const struct rule *policy_find_unprintable(const struct policy *policy)
 	return NULL;
 }
 
+/* A text with "capabilities" has no implicit view; one with nothing but "defaults" has. */
+static void print_view(struct printer *printer, const struct policy *policy)
+{
+	const char *name = view_name(policy);
+
+	if (strcmp(name, "none") != 0 || policy->n_rules == 0)
+		print_value(printer, "view", name, WORD);
+}
+
 static int print_policy(struct printer *printer, const struct policy *policy)
 {
 	if (policy_find_unprintable(policy))
 		return -EOPNOTSUPP;
 	print_map(printer, NULL);
 	print_value(printer, "version", "1", PLAIN);
+	print_view(printer, policy);
 	print_map(printer, "defaults");
 	for (int i = 0; i < N_CLASSES; i++)
 		print_value(printer, operation_class_name((enum operation_class)i),

@@ -89,6 +89,31 @@ static bool is_project_ruled(const struct policy *policy, const char *project)
 	return false;
 }
 
+/* The first is that of all other dialects. */
+static const struct {
+	const char *name;
+	enum policy_dialect dialect;
+} views[] = {
+	{ "none", DIALECT_SBX },
+	{ "project", DIALECT_BUNTIME },
+	{ "system", DIALECT_MANIFEST },
+};
+
+const char *view_name(const struct policy *policy)
+{
+	for (size_t i = 1; i < N_ELEMENTS(views); i++)
+		if (views[i].dialect == policy->dialect)
+			return views[i].name;
+	return views[0].name;
+}
+
+void view_set(struct policy *policy, const char *name)
+{
+	for (size_t i = 0; i < N_ELEMENTS(views); i++)
+		if (strcmp(views[i].name, name) == 0)
+			policy->dialect = views[i].dialect;
+}
+
 bool view_names_project_absolutely(const struct policy *policy, const char *project)
 {
 	bool has_view = policy && policy->dialect == DIALECT_BUNTIME;

@@ -31,6 +31,11 @@ enum { VIEW_ROWS_MAX = 16 };
 void policy_view(const struct policy *policy, const char *project, bool has_own_tmp,
 		 struct view_row ret[VIEW_ROWS_MAX]);
 
+/* The value of the key 'view' for a policy with this view: "none", "project" or "system". */
+const char *view_name(const struct policy *policy);
+/* Gives the policy the dialect whose view has this name. */
+void view_set(struct policy *policy, const char *name);
+
 /* Do rules name the project only by its absolute path? The view of the sandbox then lacks ".";
  * sbx-policy eval and the service cannot know this, because an artefact is compiled for any
  * project. */

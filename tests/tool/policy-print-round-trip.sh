@@ -37,6 +37,35 @@ for request in 'fs.write src/a sandbox=L2 size=1' 'fs.write src/gen' 'fs.write .
 	run sbx-policy eval once.yaml $request project=/srv/p
 	check "the_printed_policy_answers_alike: $request" has_status "$before"
 done
+
+cat >sections.yaml <<'END'
+version: 1
+fs: { rules: [ { action: deny, path: /etc/secret } ] }
+exec: { rules: [ { action: allow, path: /usr } ] }
+END
+printf '%s\n' 'version: 1' 'exec: { rules: [ { action: deny, path: /usr/bin/su } ] }' >more.yaml
+run sbx-policy print sections.yaml
+cp "$work/out" printed.yaml
+run sbx-policy merge sections.yaml more.yaml
+cp "$work/out" merged.yaml
+for policy in printed merged; do
+	for request in 'fs.read /usr/x' 'fs.write ./a' 'fs.write /tmp/x'; do
+		# shellcheck disable=SC2086
+		run sbx-policy eval $policy.yaml $request
+		check "the_implicit_view_is_in_what_is_$policy: $request" has_status 0
+	done
+done
+run sbx-policy diff sections.yaml printed.yaml
+check it_is_no_difference_that_it_is_written has_status 0
+sed 's/^view: .*/view: none/' printed.yaml >none.yaml
+run sbx-policy diff sections.yaml none.yaml
+check a_view_that_is_lost_is_a_difference has_status 1
+check and_is_told out_is "~ setting 'view' changed: project -> none"
+printf '%s\n' 'version: 1' 'limits: { pids: 5 }' >limits.yaml
+run sbx-policy print limits.yaml
+cp "$work/out" printed.yaml
+run sbx-policy eval printed.yaml fs.write ./a
+check printing_adds_no_view has_status 1
 run sbx-policy schema
 check the_schema_is_json python3 -c 'import json,sys; json.load(open(sys.argv[1]))' "$work/out"
 finish

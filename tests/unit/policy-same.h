@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Compares two policies: names, actions, conditions, constraints and settings, but not places */
+/* Compares two policies: names, actions, conditions, constraints, settings and views, but not
+ * places */
 
 #include "policy/model.h"
+#include "policy/view.h"
 #include "test.h"
 
 static inline bool same_text(const char *a, const char *b)
@@ -71,6 +73,7 @@ static inline bool same_extension(const struct extension_program *a,
 
 static inline void expect_same(const struct policy *a, const struct policy *b)
 {
+	expect_str(view_name(a), view_name(b));
 	expect(memcmp(a->defaults, b->defaults, sizeof(a->defaults)) == 0);
 	expect_eq(a->n_rules, b->n_rules);
 	for (size_t i = 0; i < a->n_rules && i < b->n_rules; i++)

@@ -234,6 +234,19 @@ static void a_line_without_input_is_counted_and_not_guessed(void)
 	expect_eq(seen.n, 0);
 }
 
+static void the_view_of_the_dialect_counts(void)
+{
+	static const char sections[] = "version: 1\nlimits: {pids: 5}\nplugins: {seccomp: true}\n";
+	static const char said[] = "view: project\nlimits: {pids: 5}\nplugins: {seccomp: true}\n"
+				   "version: 1\n";
+	static const char none[] = "version: 1\nview: none\nlimits: {pids: 5}\n"
+				   "plugins: {seccomp: true}\n";
+
+	expect_difference(sections, said, "");
+	expect_difference(sections, none, "~ setting 'view' changed: project -> none\n");
+	expect_difference(none, sections, "~ setting 'view' changed: none -> project\n");
+}
+
 static const struct test tests[] = {
 	TEST(the_same_text_means_the_same),
 	TEST(order_and_notation_mean_nothing),
@@ -243,6 +256,7 @@ static const struct test tests[] = {
 	TEST(a_literal_path_is_not_a_glob_of_the_same_text),
 	TEST(exceptions_and_constraints_count),
 	TEST(defaults_settings_and_extensions_count),
+	TEST(the_view_of_the_dialect_counts),
 	TEST(as_json_every_line_is_an_object),
 	TEST(replay_tells_breaking_from_widening),
 	TEST(replay_reads_recorded_decisions),

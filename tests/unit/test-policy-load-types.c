@@ -56,6 +56,8 @@ static void refuses_words_that_are_no_choice(void)
 		{ "isolation: {seccomp: true}\n", "1:22", "it is true or false" },
 		{ "isolation: {tier: Full}\n", "1:19", "'full'" },
 		{ "limits: {mode: best_effort}\n", "1:16", "'best-effort'" },
+		{ "view: [none]\n", "1:7", "must be a word" },
+		{ "view: sections\n", "1:7", "none, project, system" },
 		{ "net: {mode: bridge}\n", "1:13", "none, loopback, host, proxy" },
 		{ "network_whitelist: {models: [a.b]}\nnet: {allowed_hosts: model}\n", "2:22",
 		  "did you mean 'models'" },

@@ -13,6 +13,7 @@
 #include "policy-rig.h"
 #include "policy-seeds.h"
 #include "policy/model.h"
+#include "policy/view.h"
 
 static struct policy *load(const char *text)
 {
@@ -192,6 +193,27 @@ static void json_and_yaml_give_the_same_model(void)
 	expect_eq(yaml->rules[0].match.operations, json->rules[0].match.operations);
 	expect_value(&json->rules[0], MATCH_PATH, 0, "/b");
 	expect_value(&yaml->rules[0], MATCH_PATH, 0, "/b");
+}
+
+static void the_view_can_be_said(void)
+{
+	static const struct {
+		const char *text;
+		const char *view;
+	} cases[] = {
+		{ "version: 1\ndefaults: {fs: deny}\n", "project" },
+		{ "version: 1\ndefaults: {fs: deny}\nview: none\n", "none" },
+		{ "capabilities: []\n", "none" },
+		{ "view: project\ncapabilities: []\n", "project" },
+		{ "view: system\nlimits: {pids: 5}\n", "system" },
+		{ "", "none" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_policy_ struct policy *policy = load(cases[i].text);
+
+		expect_str(view_name(policy), cases[i].view);
+	}
 }
 
 static void the_dialect_is_the_one_whose_keys_are_there(void)
@@ -492,6 +514,7 @@ static const struct test tests[] = {
 	TEST(an_empty_property_of_a_manifest_is_its_default),
 	TEST(an_empty_file_is_a_policy_that_denies),
 	TEST(json_and_yaml_give_the_same_model),
+	TEST(the_view_can_be_said),
 	TEST(the_dialect_is_the_one_whose_keys_are_there),
 	TEST(permissions_are_operations),
 	TEST(a_rule_for_files_without_permissions_is_about_all_of_them),

@@ -8,6 +8,9 @@
 #include "policy-rig.h"
 #include "policy-same.h"
 #include "policy-seeds.h"
+#include "policy/artefact.h"
+#include "policy/compose.h"
+#include "policy/decide.h"
 #include "policy/model.h"
 #include "test.h"
 
@@ -247,6 +250,121 @@ static void refuses_to_print_rules_that_one_file_cannot_express(void)
 	expect_eq(out.len, 0);
 }
 
+static uint32_t random_state = 1;
+
+static uint32_t random_below(uint32_t n)
+{
+	random_state = random_state * 1664525 + 1013904223;
+	return (random_state >> 8) % n;
+}
+
+#define random_of(list) ((list)[random_below(N_ELEMENTS(list))])
+
+/* Random parts of the dialects, also together: what they show without a rule depends on that. */
+static struct policy *random_policy(void)
+{
+	static const struct {
+		const char *text, *behind_action, *behind_path; /* NULL: without it */
+	} parts[] = {
+		{ "defaults: {fs: ", "}\n", NULL },
+		{ "plugins: {namespaces: true}\n", NULL, NULL },
+		{ "fs: {rules: [{action: ", ", path: ", "}]}\n" },
+		{ "exec: {rules: [{action: ", ", path: ", "}]}\n" },
+		{ "capabilities: [{name: c, action: ", ", match: {op: 'fs.*', path: ", "}}]\n" },
+		{ "capabilities: [{name: c, action: ", ", match: {op: exec, path: ", "}}]\n" },
+		{ "scheduler: {global_max: 4}\n", NULL, NULL },
+		{ "limits: {pids: 9}\n", NULL, NULL },
+		{ "mounts: [{target: /m, mode: tmpfs}]\n", NULL, NULL },
+		{ "sandbox: {config: {allowFileSystemAccess: true, allowedPaths: [/src]}}\n", NULL,
+		  NULL },
+		{ "view: none\n", NULL, NULL },
+		{ "view: project\n", NULL, NULL },
+		{ "view: system\n", NULL, NULL },
+	};
+	static const char *const actions[] = { "allow", "allow", "deny", "require_review" };
+	static const char *const paths[] = { "./", "/p", "./a", "/usr", "/etc/a", "/tmp", "/src" };
+	_cleanup_text_ struct text text = TEXT_INIT;
+	struct policy *policy = NULL;
+
+	text_add(&text, "version: 1\n");
+	for (uint32_t n = random_below(4); n > 0; n--) {
+		size_t i = random_below(N_ELEMENTS(parts));
+
+		text_add(&text, parts[i].text);
+		if (parts[i].behind_action)
+			text_addf(&text, "%s%s", random_of(actions), parts[i].behind_action);
+		if (parts[i].behind_path)
+			text_addf(&text, "%s%s", random_of(paths), parts[i].behind_path);
+	}
+	/* A key may be there twice. */
+	(void)policy_load("p.yaml", text_string(&text), text.len, &policy, NULL);
+	return policy;
+}
+
+static void open_composed(struct rig *rig)
+{
+	size_t n_bytes = 0;
+
+	expect_eq(policy_compile_composed(rig->policy, NULL, &rig->block, &n_bytes, NULL), 0);
+	expect_eq(artefact_open(rig->block, n_bytes, &rig->artefact, NULL), 0);
+	expect_eq(policy_engine_new(&rig->artefact, &rig->engine), 0);
+}
+
+static void expect_same_answers(const struct text *printed, struct rig *before, struct rig *after)
+{
+	static const char *const operations[] = { "fs.read", "fs.write", "fs.list", "exec" };
+	static const char *const paths[] = { "/usr/x", "/etc/a", "/p",	 "/p/a/x", "/p/b",
+					     "/tmp/x", "/src/a", "/m/x", "/x" };
+
+	open_composed(before);
+	open_composed(after);
+	for (size_t i = 0; i < N_ELEMENTS(operations) * N_ELEMENTS(paths); i++) {
+		char words[64];
+
+		(void)snprintf(words, sizeof(words), "%s %s project=/p",
+			       operations[i % N_ELEMENTS(operations)],
+			       paths[i / N_ELEMENTS(operations)]);
+		if (rig_ask(before, words) == rig_ask(after, words))
+			continue;
+		printf("# %s is answered differently by:\n# %s\n", words, text_string(printed));
+		test_failures++;
+	}
+}
+
+/* One policy, or two that are merged. */
+static struct policy *random_policies(void)
+{
+	struct policy *parts[2] = { random_policy(), random_below(2) ? random_policy() : NULL };
+	struct policy *policy = NULL;
+
+	if (!parts[0] || !parts[1])
+		return parts[0] ? parts[0] : parts[1];
+	(void)policy_merge(parts, 2, 0, &policy, NULL);
+	return policy;
+}
+
+static void a_printed_policy_answers_like_its_text(void)
+{
+	unsigned n = test_is_slow() ? 20000 : 1000, before = test_failures, n_views = 0;
+
+	for (unsigned i = 0; i < n && test_failures - before < 20;) {
+		_cleanup_rig_ struct rig text = { .policy = random_policies() };
+		_cleanup_rig_ struct rig again = { .policy = NULL };
+		_cleanup_text_ struct text out = TEXT_INIT;
+
+		if (!text.policy)
+			continue;
+		expect_eq((i % 2 ? policy_print : policy_print_json)(text.policy, &out), 0);
+		rig_load(&again, "printed.yaml", text_string(&out));
+		expect_str(view_name(again.policy), view_name(text.policy));
+		expect_same_answers(&out, &text, &again);
+		n_views += strcmp(view_name(text.policy), "none") != 0;
+		i++;
+	}
+	printf("# %u of %u policies have a view\n", n_views, n);
+	expect(n_views > n / 5 && n_views < n - n / 5);
+}
+
 static const struct test tests[] = {
 	TEST(printed_yaml_loads_as_the_same_policy),
 	TEST(printed_json_loads_as_the_same_policy),
@@ -257,6 +375,7 @@ static const struct test tests[] = {
 	TEST(names_of_variables_are_never_taken_for_values),
 	TEST(names_that_two_files_share_are_told_apart),
 	TEST(refuses_to_print_rules_that_one_file_cannot_express),
+	TEST(a_printed_policy_answers_like_its_text),
 	TEST_END,
 };
 
