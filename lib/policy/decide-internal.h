@@ -129,8 +129,8 @@ struct query {
 	bool is_literal; /* the host is an address */
 	bool is_proxied; /* sbx-proxy connects, so special addresses are protected */
 	struct query_address address;
-	uint32_t embedded[SPECIAL_EMBEDDED_MAX]; /* IPv4 addresses that are judged as well */
-	size_t n_embedded;
+	struct special_inner inner[SPECIAL_INNER_MAX]; /* addresses that are judged as well */
+	size_t n_inner;
 	uint32_t protos; /* one bit, or 0 unless the request is about the network */
 	uint32_t caller;
 	uint32_t state;

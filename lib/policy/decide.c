@@ -244,19 +244,23 @@ static const char *read_address(const char *text, struct query *query)
 	return NULL;
 }
 
-/* Determines whether the address is protected. */
+/* Determines whether the address is protected, and to which others a connection may go. */
 static void classify_address(const struct policy_engine *engine, struct query *query)
 {
 	struct query_address *address = &query->address;
+	const uint64_t *bits = address->has_ipv6 ? address->ipv6 : address->ipv4;
 
 	query->is_proxied = engine->header->special_needs_cidr && query->bit == engine->connect_bit;
-	if (!query->is_proxied)
+	if (query->bit != engine->connect_bit || (!address->has_ipv6 && !address->has_ipv4))
 		return;
-	if (address->has_ipv6)
-		query->n_embedded = special_embedded(address->ipv6, query->embedded);
-	if (address->has_ipv6 || address->has_ipv4)
-		address->special = special_find(address->has_ipv6,
-						address->has_ipv6 ? address->ipv6 : address->ipv4);
+	if (!query->is_proxied) {
+		/* The rules about both apply to a mapped address. */
+		bits = address->has_ipv4 ? address->ipv4 : address->ipv6;
+		query->n_inner = special_local(!address->has_ipv4, bits, query->inner);
+		return;
+	}
+	query->n_inner = special_inner(address->has_ipv6, bits, query->inner);
+	address->special = special_find(address->has_ipv6, bits);
 }
 
 /* ---- the request ---- */
@@ -394,7 +398,7 @@ const char *query_read(struct policy_engine *engine, const struct policy_request
 	ret->n_project_components = NO_PROJECT;
 	ret->has_host = ret->is_literal = ret->is_proxied = false;
 	ret->address = (struct query_address){ .has_ipv4 = false };
-	ret->n_suffixes = ret->n_embedded = 0;
+	ret->n_suffixes = ret->n_inner = 0;
 	ret->host = ARTEFACT_NONE;
 	problem = read_path(engine, ret);
 	if (!problem)
@@ -472,14 +476,14 @@ static void add_builtin(const struct builtin_rule *builtin, const struct policy_
 }
 
 /*
- * The rules, for an address that contains others once for each of them: a translator or the kernel
+ * The rules, for an address that leads to others once for each of them: a translator or the kernel
  * connects to the inner one
  *
  * The most severe answer counts. Its rules are in the engine's memory only after the last look-up,
  * so it is the last one that is made.
  */
 
-#define ADDRESSES_MAX (1 + SPECIAL_EMBEDDED_MAX)
+#define ADDRESSES_MAX (1 + SPECIAL_INNER_MAX)
 
 static void judge_address(struct policy_engine *engine, struct query *query,
 			  const struct query_address *address, struct policy_decision *ret)
@@ -489,8 +493,25 @@ static void judge_address(struct policy_engine *engine, struct query *query,
 	rules_judge(engine, query, ret);
 }
 
-static void judge_embedded(struct policy_engine *engine, struct query *query,
-			   struct policy_decision *ret)
+/* Neither a token nor an extension overrides it, so it is more severe than a denial by default. */
+static bool is_final(const struct policy_decision *decision)
+{
+	return decision->verdict == POLICY_DENY &&
+	       (decision->cause == CAUSE_RULES || decision->cause == CAUSE_BUILTIN);
+}
+
+static struct query_address address_of(const struct query *query, const struct special_inner *inner)
+{
+	struct query_address address = { .has_ipv4 = !inner->is_ipv6, .has_ipv6 = inner->is_ipv6 };
+
+	memcpy(inner->is_ipv6 ? address.ipv6 : address.ipv4, inner->bits, sizeof(inner->bits));
+	if (query->is_proxied)
+		address.special = special_find(inner->is_ipv6, inner->bits);
+	return address;
+}
+
+static void judge_all(struct policy_engine *engine, struct query *query,
+		      struct policy_decision *ret)
 {
 	struct query_address addresses[ADDRESSES_MAX] = { query->address };
 	struct policy_decision decision;
@@ -498,23 +519,20 @@ static void judge_embedded(struct policy_engine *engine, struct query *query,
 	size_t n = 1, worst = 0;
 	unsigned facts = 0;
 
-	for (size_t i = 0; i < query->n_embedded; i++, n++) {
-		addresses[n].has_ipv4 = true;
-		addresses[n].ipv4[0] = (uint64_t)query->embedded[i] << 32;
-		addresses[n].special = special_find(false, addresses[n].ipv4);
-	}
-	ret->verdict = POLICY_PASS;
-	for (size_t i = 0; i < n && ret->verdict != POLICY_DENY; i++) {
+	for (size_t i = 0; i < query->n_inner; i++)
+		addresses[n++] = address_of(query, &query->inner[i]);
+	*ret = (struct policy_decision){ .verdict = POLICY_PASS };
+	for (size_t i = 0; i < n && !is_final(ret); i++) {
 		judge_address(engine, query, &addresses[i], &decision);
 		facts |= decision.facts;
 		if (decision.constraints.tls == TLS_SNI)
 			tls = TLS_SNI;
-		if (decision.verdict <= ret->verdict)
+		if (decision.verdict <= ret->verdict && !is_final(&decision))
 			continue;
 		worst = i;
 		*ret = decision;
 	}
-	if (ret->verdict == POLICY_DENY)
+	if (is_final(ret))
 		return;
 	judge_address(engine, query, &addresses[worst], ret);
 	ret->facts |= facts;
@@ -523,8 +541,8 @@ static void judge_embedded(struct policy_engine *engine, struct query *query,
 
 static void judge(struct policy_engine *engine, struct query *query, struct policy_decision *ret)
 {
-	if (query->n_embedded > 0)
-		judge_embedded(engine, query, ret);
+	if (query->n_inner > 0)
+		judge_all(engine, query, ret);
 	else
 		rules_judge(engine, query, ret);
 }
@@ -535,10 +553,10 @@ static void decide_by_token(struct policy_engine *engine, struct query *query,
 {
 	bool may_depend = query->is_proxied || (engine->header->needs_address & query->bit);
 
-	if (query->address.special || (query->request->address && !query->is_literal)) {
+	if (query->address.special || query->n_inner > 0 ||
+	    (query->request->address && !query->is_literal)) {
 		judge(engine, query, ret);
-		if (ret->verdict == POLICY_DENY &&
-		    (ret->cause == CAUSE_RULES || ret->cause == CAUSE_BUILTIN))
+		if (is_final(ret))
 			return;
 	}
 	decide_alone(POLICY_ALLOW, CAUSE_TOKEN, "a valid token was given", ret);

@@ -113,29 +113,42 @@ static bool is_address(const char *host)
 	return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
 }
 
-/* Adds the value of 'cidr' for an address, with the IPv4 addresses in it, which are judged as well.
+static void add_inner(struct text *out, const struct special_inner *inner)
+{
+	uint32_t ipv4 = (uint32_t)(inner->bits[0] >> 32);
+
+	if (inner->is_ipv6)
+		text_add_quoted(out, "::1"); /* the only one */
+	else
+		text_addf(out, "%u.%u.%u.%u", ipv4 >> 24, ipv4 >> 16 & 0xff, ipv4 >> 8 & 0xff,
+			  ipv4 & 0xff);
+}
+
+/* Adds the value of 'cidr' for an address, with those to which it leads, which are judged as well.
  * An address that is mapped into IPv6 is written as IPv4. */
 static void add_cidr(struct text *out, const char *address)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	uint32_t embedded[SPECIAL_EMBEDDED_MAX];
+	struct special_inner inner[SPECIAL_INNER_MAX];
+	bool is_ipv6 = strchr(address, ':') != NULL;
 	uint8_t bytes[16];
 	uint64_t bits[2];
 	size_t n = 0;
 
-	if (inet_pton(AF_INET6, address, bytes) == 1) {
-		artefact_address_bits(bytes, sizeof(bytes), bits);
-		n = special_embedded(bits, embedded);
+	if (inet_pton(is_ipv6 ? AF_INET6 : AF_INET, address, bytes) == 1) {
+		artefact_address_bits(bytes, is_ipv6 ? 16 : 4, bits);
+		n = special_inner(is_ipv6, bits, inner);
 	}
 
-	bool is_mapped = n > 0 && memcmp(bytes, mapped, sizeof(mapped)) == 0;
+	bool is_mapped = n > 0 && is_ipv6 && memcmp(bytes, mapped, sizeof(mapped)) == 0;
 
 	text_add(out, n > 0 ? "[" : "");
 	if (!is_mapped)
 		text_add_quoted(out, address);
-	for (size_t i = 0; i < n; i++)
-		text_addf(out, "%s%u.%u.%u.%u", i > 0 || !is_mapped ? ", " : "", embedded[i] >> 24,
-			  embedded[i] >> 16 & 0xff, embedded[i] >> 8 & 0xff, embedded[i] & 0xff);
+	for (size_t i = 0; i < n; i++) {
+		text_add(out, i > 0 || !is_mapped ? ", " : "");
+		add_inner(out, &inner[i]);
+	}
 	text_add(out, n > 0 ? "]" : "");
 }
 

@@ -14,6 +14,9 @@
 
 #define NEEDS_CIDR "; only a rule with 'cidr' can allow it"
 
+/* 127.0.0.1 */
+#define LOOPBACK4 (UINT64_C(0x7f000001) << 32)
+
 struct range {
 	uint64_t prefix[2];
 	unsigned length;
@@ -100,7 +103,7 @@ const char *special_find(bool is_ipv6, const uint64_t bits[2])
 	return NULL;
 }
 
-size_t special_embedded(const uint64_t bits[2], uint32_t ret[SPECIAL_EMBEDDED_MAX])
+static size_t find_embedded4(const uint64_t bits[2], uint32_t ret[2])
 {
 	uint32_t third = (uint32_t)(bits[1] >> 32), last = (uint32_t)bits[1];
 
@@ -122,4 +125,27 @@ size_t special_embedded(const uint64_t bits[2], uint32_t ret[SPECIAL_EMBEDDED_MA
 	/* :: and ::1 are no IPv4 addresses. */
 	return bits[0] == 0 &&
 	       (third == 0x0000ffff || third == 0xffff0000 || (third == 0 && last > 1));
+}
+
+size_t special_local(bool is_ipv6, const uint64_t bits[2], struct special_inner *ret)
+{
+	if (bits[0] != 0 || bits[1] != 0)
+		return 0;
+	*ret = is_ipv6 ? (struct special_inner){ .is_ipv6 = true, .bits = { 0, 1 } }
+		       : (struct special_inner){ .bits = { LOOPBACK4 } };
+	return 1;
+}
+
+size_t special_inner(bool is_ipv6, const uint64_t bits[2],
+		     struct special_inner ret[SPECIAL_INNER_MAX])
+{
+	uint32_t embedded[2];
+	size_t n_embedded = is_ipv6 ? find_embedded4(bits, embedded) : 0;
+	size_t n = special_local(is_ipv6, bits, ret);
+
+	for (size_t i = 0; i < n_embedded; i++) {
+		ret[n++] = (struct special_inner){ .bits = { (uint64_t)embedded[i] << 32 } };
+		n += special_local(false, ret[n - 1].bits, &ret[n]);
+	}
+	return n;
 }

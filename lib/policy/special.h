@@ -20,13 +20,25 @@
  * for an address that is not special. */
 const char *special_find(bool is_ipv6, const uint64_t bits[2]);
 
-#define SPECIAL_EMBEDDED_MAX 2
+#define SPECIAL_INNER_MAX 4
+
+/* Bits as above. */
+struct special_inner {
+	bool is_ipv6;
+	uint64_t bits[2];
+};
+
+/* Linux connects to 127.0.0.1 for 0.0.0.0 (but not for the rest of 0.0.0.0/8), and to ::1 for ::.
+ * Returns 1 if the address is one of the two, else 0. */
+size_t special_local(bool is_ipv6, const uint64_t bits[2], struct special_inner *ret);
 
 /*
- * The IPv4 addresses to which a translator, a tunnel or the kernel sends what goes to this IPv6
- * address. Returns how many; each address with embedded ones is special itself.
+ * The other addresses to which a translator, a tunnel or the kernel sends what goes to this one:
+ * the IPv4 addresses in an IPv6 one, and those of special_local(). Returns how many; each address
+ * with others is special itself.
  *
  * Of 64:ff9b:1::/48 (RFC 8215) the last 32 bits are taken; a translator with a prefix of less than
  * 96 bits has the IPv4 address elsewhere.
  */
-size_t special_embedded(const uint64_t bits[2], uint32_t ret[SPECIAL_EMBEDDED_MAX]);
+size_t special_inner(bool is_ipv6, const uint64_t bits[2],
+		     struct special_inner ret[SPECIAL_INNER_MAX]);

@@ -12,6 +12,7 @@ import re
 import ssl
 
 PORT, WRONG_PORT, TLS_PORT = 18081, 18082, 18443
+OPEN_PORT = 18083  # allowed at every address but the loopback
 PUBLIC, EVIL, LISTED = "93.184.216.34", "93.184.216.99", "93.184.216.77"
 INSIDE = "10.9.8.7"
 SIX = "2606:2800:220:1::34"
@@ -59,6 +60,13 @@ capabilities:
   - name: address
     match: {{op: net.connect, cidr: {LISTED}/32, ports: [{TLS_PORT}], proto: tcp}}
     action: allow
+  - name: everywhere
+    match: {{op: net.connect, cidr: [0.0.0.0/0, "::/0"], ports: [{OPEN_PORT}]}}
+    action: allow
+    constraints: {{tls: any}}
+  - name: but-the-loopback
+    match: {{op: net.connect, cidr: [127.0.0.0/8, "::1"]}}
+    action: deny
   - name: banned
     match: {{op: net.connect, host: banned.test}}
     action: deny
@@ -235,6 +243,11 @@ DESTINATIONS = [
     denied("mapped", connect(f"[::ffff:127.0.0.12]:{PORT}")),
     denied("mapped-public", connect(f"[::ffff:{EVIL}]:{PORT}")),
     denied("nat64", connect(f"[64:ff9b::7f00:c]:{PORT}")),
+    denied("unspecified", connect(f"0.0.0.0:{OPEN_PORT}")),
+    denied("unspecified-six", connect(f"[::]:{OPEN_PORT}")),
+    denied("unspecified-six-as-four", connect(f"[::0.0.0.0]:{OPEN_PORT}")),
+    denied("unspecified-mapped", connect(f"[::ffff:0.0.0.0]:{OPEN_PORT}")),
+    denied("get-unspecified", get(f"http://0.0.0.0:{OPEN_PORT}/")),
     denied("sixtofour", connect(f"[2002:7f00:c::1]:{PORT}")),
     denied("metadata", get("http://169.254.169.254/latest/")),
     denied("zone-id", connect(f"[fe80::1%25lo]:{PORT}"), (400,)),

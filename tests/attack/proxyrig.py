@@ -20,7 +20,7 @@ import time
 import proxycases
 
 DNS = pathlib.Path(__file__).resolve().parent.parent / "tool/proxy-dns.py"
-PORTS = [80, 443, proxycases.PORT, proxycases.WRONG_PORT, proxycases.TLS_PORT]
+PORTS = [80, 443, proxycases.PORT, proxycases.WRONG_PORT, proxycases.OPEN_PORT, proxycases.TLS_PORT]
 DEADLINE = 120
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 ALERT = b"\x15\x03\x01\x00\x02\x02\x28"

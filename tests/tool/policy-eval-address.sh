@@ -26,7 +26,7 @@ check an_answer_without_an_address_depends_on_it out_has \
 	"depends on address: built-in rule 'builtin:special-addresses' denies special ones"
 
 # The fix of each refusal, put into the policy, allows the request.
-for address in 127.0.0.1 10.1.2.3 ::1 fd00:ec2::254 169.254.169.254 ::ffff:10.1.2.3 64:ff9b::10.1.2.3 2002:a01:203::1; do
+for address in 127.0.0.1 0.0.0.0 :: ::ffff:0.0.0.0 10.1.2.3 ::1 fd00:ec2::254 169.254.169.254 ::ffff:10.1.2.3 64:ff9b::10.1.2.3 2002:a01:203::1; do
 	policy proxy "$web" >p.yaml
 	evaluate address="$address"
 	check "a_name_does_not_open_$address" has_status 1
@@ -56,6 +56,18 @@ for row in host:0 loopback:0 none:1 transparent:1; do
 	sbx-policy compile q.yaml >q.sbx
 	run sbx-policy eval q.sbx net.connect a.example:443 address=127.0.0.1
 	check "the_compiled_form_agrees_under_${row%:*}" has_status "${row#*:}"
+done
+
+# Linux connects to the loopback for 0.0.0.0 and ::.
+for mode in proxy host; do
+	printf 'net: {mode: %s}\ncapabilities:\n%s\n%s\n' $mode \
+		'- {name: all, action: allow, match: {op: net.connect, cidr: [0.0.0.0/0, "::/0"]}}' \
+		'- {name: local, action: deny, match: {op: net.connect, cidr: [127.0.0.0/8, "::1"]}}' >q.yaml
+	for host in 127.0.0.1 0.0.0.0 '[::]' '[::ffff:0.0.0.0]' '[::0.0.0.0]'; do
+		run sbx-policy eval q.yaml net.connect "$host:80"
+		check "a_denial_of_the_loopback_holds_for_${host}_under_$mode" has_status 1
+		check "the_rule_is_named_for_${host}_under_$mode" out_has "rule 'local'"
+	done
 done
 
 evaluate address=10.0.0.999

@@ -23,10 +23,19 @@ PROXY_PORT = 3128
 NAMES = ["a.test", "b.test", "c.b.test", "d.c.b.test", "rebind.test", "inner.test", "both.test", "none.test", "B-x.test"]
 PUBLIC = ["93.184.216.34", "9.1.1.1", "9.1.2.3", "2606:4700::11", "2a00:1450::5"]
 SPECIAL = ["127.0.0.1", "10.1.2.3", "192.168.7.7", "169.254.169.254", "100.64.1.1", "fd00:ec2::254", "::1", "64:ff9b::a01:203",
-           "2002:a01:203::1", "::ffff:10.1.2.3"]
+           "2002:a01:203::1", "::ffff:10.1.2.3", "0.0.0.0", "::", "::ffff:0.0.0.0"]
 CIDRS = ["9.0.0.0/8", "9.1.1.0/24", "10.0.0.0/8", "127.0.0.0/8", "169.254.169.254/32", "2606:4700::/32", "fd00::/8", "::1/128",
          "0.0.0.0/0", "::/0"]
 HOSTS = ["a.test", "b.test", "'*.b.test'", "'*.test'", "'*'", "inner.test", "c.b.test", "[a.test, both.test]"]
+# What allows every address but the loopback, to which the kernel connects for 0.0.0.0 and ::.
+NOT_LOCAL = """\
+version: 1
+net: {mode: proxy}
+capabilities:
+ - {name: all, action: allow, match: {op: net.connect, cidr: [0.0.0.0/0, "::/0"]}, constraints: {tls: any}}
+ - {name: names, action: allow, match: {op: net.connect, host: "*"}, constraints: {tls: any}}
+ - {name: local, action: deny, match: {op: net.connect, cidr: [127.0.0.0/8, "::1"]}}
+"""
 MARKS = ["198.18.0.1", "2001:db8::1"]  # addresses of no zone
 WAIT = 120
 
@@ -154,6 +163,12 @@ def addresses_of(zone, host):
     return records.get("A", []) + records.get("AAAA", [])
 
 
+def as_one(address):
+    """A mapped address as IPv4."""
+    address = ipaddress.ip_address(address)
+    return getattr(address, "ipv4_mapped", None) or address
+
+
 class Comparison:
     def __init__(self, directory, seed, plant):
         self.directory = directory
@@ -170,6 +185,14 @@ class Comparison:
         if wanted:
             process.stdout.readline()
         return process
+
+    def undecided(self, policy, host, port, addresses):
+        """The addresses that were reached, but not asked for, and that eval denies."""
+        asked = set(map(as_one, addresses or [host]))
+        reached = {at for at, _ in self.origin.seen if as_one(at) not in asked}
+        questions = [{"op": "net.connect", "host": host if addresses else at, "address": at, "port": port, "proto": "tcp"}
+                     for at in reached]
+        return [at for at, answer in zip(reached, evaluate(policy, questions) if questions else []) if not is_allowed(answer)]
 
     def compare(self, policy, log, request, addresses, answers):
         """@answers: to the name alone, then to the name with each of the addresses."""
@@ -196,9 +219,8 @@ class Comparison:
             problem = "a denied name was resolved"
         elif status == 403 and self.origin.seen:
             problem = f"refused, but {self.origin.seen} was reached"
-        elif connected and addresses and any(
-                ipaddress.ip_address(at) not in map(ipaddress.ip_address, addresses) for at, _ in self.origin.seen):
-            problem = f"{self.origin.seen} is no decided address"
+        elif connected and self.undecided(policy, host, port, addresses):
+            problem = f"{self.origin.seen} was reached, eval denies it"
         if all_allowed and any(address in SPECIAL for address in addresses or [host]):
             self.counts["special"] += 1
         if problem:
@@ -222,11 +244,11 @@ class Comparison:
         for request, addresses in requests:
             self.compare(policy, log, request, addresses, [next(answers) for _ in range(1 + len(addresses))])
 
-    def run_one(self, n_requests):
+    def run_one(self, n_requests, text):
         rng = self.rng
         policy, log = self.directory + "/p.yaml", self.directory + "/queries"
         with open(policy, "w", encoding="utf-8") as file:
-            file.write(make_policy(rng))
+            file.write(text)
         if subprocess.run(["sbx-policy", "check", policy], capture_output=True, check=False).returncode == 2:
             return
         zone = make_zone(rng)
@@ -261,8 +283,10 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         comparison = Comparison(directory, options.seed, options.plant)
+        if not options.plant:
+            comparison.run_one(options.n_requests, NOT_LOCAL)
         for _ in range(options.n_policies):
-            comparison.run_one(options.n_requests)
+            comparison.run_one(options.n_requests, make_policy(comparison.rng))
     print(", ".join(f"{n} {what}" for what, n in comparison.counts.items()) + f", {comparison.differences} differences")
     if min(comparison.counts.values()) == 0:
         return 1

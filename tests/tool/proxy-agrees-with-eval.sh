@@ -17,6 +17,6 @@ compare() { # SEED POLICIES REQUESTS [--plant]
 compare 1 25 40
 check the_proxy_connects_where_eval_allows has_status 0
 sed 's/^/# /' "$work/out"
-compare 2 4 20 --plant
+compare 3 4 20 --plant
 check a_planted_mistake_is_found has_status 0
 finish

@@ -385,8 +385,20 @@ static bool naive_special(const char *address)
 	return false;
 }
 
-/* The IPv4 addresses in an IPv6 one, as texts. */
-static size_t naive_embedded(const char *address, char ret[2][INET_ADDRSTRLEN])
+/* To which address a connection goes if it is to 0.0.0.0 or ::. */
+static size_t naive_local(const char *address, char ret[INET6_ADDRSTRLEN])
+{
+	bool is_ipv4 = naive_cidr("0.0.0.0", address), is_ipv6 = naive_cidr("::", address);
+
+	if (is_ipv4 || is_ipv6)
+		snprintf(ret, INET6_ADDRSTRLEN, "%s", is_ipv4 ? "127.0.0.1" : "::1");
+	return is_ipv4 || is_ipv6;
+}
+
+#define NAIVE_INNER_MAX 4
+
+/* The IPv4 addresses in an IPv6 one, as texts, and the loopback. */
+static size_t naive_embedded(const char *address, char ret[NAIVE_INNER_MAX][INET6_ADDRSTRLEN])
 {
 	/* The range, where the IPv4 address is, and what inverts it. */
 	static const struct {
@@ -401,13 +413,14 @@ static size_t naive_embedded(const char *address, char ret[2][INET_ADDRSTRLEN])
 	size_t n = 0;
 
 	if (inet_pton(AF_INET6, address, bytes) != 1 || naive_cidr("::/127", address))
-		return 0;
+		return naive_local(address, ret[0]);
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
 		if (!naive_cidr(forms[i].range, address))
 			continue;
 		for (int k = 0; k < 4; k++)
 			inner[k] = bytes[forms[i].at + k] ^ forms[i].mask;
-		inet_ntop(AF_INET, inner, ret[n++], INET_ADDRSTRLEN);
+		inet_ntop(AF_INET, inner, ret[n++], INET6_ADDRSTRLEN);
+		n += naive_local(ret[n - 1], ret[n]);
 	}
 	return n;
 }
@@ -462,19 +475,23 @@ __attribute__((__unused__)) static enum policy_action naive_decide(
 	const struct policy *policy, const struct policy_request *request, bool *ret_is_any)
 {
 	const char *address = request->address ? request->address : request->host;
+	bool is_proxied = policy->special_needs_cidr, is_closed;
 	struct policy_request inner = *request;
-	char embedded[2][INET_ADDRSTRLEN];
+	char embedded[NAIVE_INNER_MAX][INET6_ADDRSTRLEN];
 	enum policy_action most;
+	size_t n;
 
 	*ret_is_any = true;
-	if (!policy->special_needs_cidr || strcmp(request->operation, "net.connect") != 0)
+	if (strcmp(request->operation, "net.connect") != 0)
 		return naive_judge(policy, request, false, ret_is_any);
-	most = naive_judge(policy, request, naive_special(address), ret_is_any);
-	for (size_t i = 0, n = naive_embedded(address, embedded); i < n; i++) {
+	is_closed = is_proxied && naive_special(address);
+	most = naive_judge(policy, request, is_closed, ret_is_any);
+	n = is_proxied ? naive_embedded(address, embedded) : naive_local(address, embedded[0]);
+	for (size_t i = 0; i < n; i++) {
 		inner.address = embedded[i];
+		is_closed = is_proxied && naive_special(embedded[i]);
 
-		enum policy_action action =
-			naive_judge(policy, &inner, naive_special(embedded[i]), ret_is_any);
+		enum policy_action action = naive_judge(policy, &inner, is_closed, ret_is_any);
 
 		most = action > most ? action : most;
 	}

@@ -335,6 +335,59 @@ static void an_address_inside_another_one_is_judged_as_well(void)
 	expect_eq(judge(&built, "a.example", "2002:808:808::1").verdict, POLICY_DENY);
 }
 
+/* Linux connects to the loopback for 0.0.0.0 and ::, whoever asks. */
+static void the_unspecified_address_is_judged_as_the_loopback_as_well(void)
+{
+	static const struct {
+		const char *host, *address;
+		bool is_denied;
+	} cases[] = {
+		{ "127.0.0.1", NULL, true },
+		{ "0.0.0.0", NULL, true },
+		{ "::", NULL, true },
+		{ "[::ffff:0.0.0.0]", NULL, true },
+		{ "[::0.0.0.0]", NULL, true },
+		{ "a.example", "0.0.0.0", true },
+		{ "a.example", "::", true },
+		{ "a.example", "::ffff:0.0.0.0", true },
+		{ "0.0.0.1", NULL, false },
+		{ "::2", NULL, false },
+		{ "a.example", "10.0.0.1", false },
+	};
+
+	for (int proxied = 0; proxied < 2; proxied++) {
+		_cleanup_built_ struct built built = build_new();
+
+		built.policy->special_needs_cidr = proxied;
+		build_rule(&built, POLICY_ALLOW, "net.connect", "cidr=0.0.0.0/0 cidr=::/0");
+		build_rule(&built, POLICY_DENY, "net.connect", "cidr=127.0.0.0/8 cidr=::1");
+		for (size_t i = 0; i < N_ELEMENTS(cases); i++)
+			expect_eq(judge(&built, cases[i].host, cases[i].address).verdict,
+				  cases[i].is_denied ? POLICY_DENY : POLICY_ALLOW);
+	}
+}
+
+static void a_token_for_the_unspecified_address_does_not_open_the_loopback(void)
+{
+	struct policy_request request = {
+		.operation = "net.connect",
+		.host = "0.0.0.0",
+		.port = 443,
+		.has_port = true,
+		.has_token = true,
+	};
+	_cleanup_built_ struct built built = build_new();
+	struct policy_decision decision;
+
+	build_rule(&built, POLICY_DENY, "net.connect", "cidr=127.0.0.1");
+	build_engine(&built);
+	policy_decide(built.engine, &request, &decision);
+	expect_eq(decision.verdict, POLICY_DENY);
+	request.host = "0.0.0.1";
+	policy_decide(built.engine, &request, &decision);
+	expect_eq(decision.cause, CAUSE_TOKEN);
+}
+
 static void a_permission_that_does_not_count_opens_no_special_address(void)
 {
 	_cleanup_built_ struct built built = build_new();
@@ -499,6 +552,8 @@ static const struct test tests[] = {
 	TEST(a_permission_with_a_network_reaches_special_addresses),
 	TEST(only_connections_of_the_proxy_are_protected),
 	TEST(an_address_inside_another_one_is_judged_as_well),
+	TEST(the_unspecified_address_is_judged_as_the_loopback_as_well),
+	TEST(a_token_for_the_unspecified_address_does_not_open_the_loopback),
 	TEST(a_permission_that_does_not_count_opens_no_special_address),
 	TEST(a_token_opens_neither_what_a_rule_denies_nor_special_addresses),
 	TEST(an_answer_without_an_address_depends_on_it_where_a_rule_asks),

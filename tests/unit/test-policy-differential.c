@@ -201,9 +201,9 @@ static void matches_a_million_random_pairs_like_the_naive_matcher(void)
 static const char *const operations[] = { "fs.read",	 "fs.write",	"fs.*",	 "exec",    "*",
 					  "net.connect", "net.connect", "net.*", "test.run" };
 static const char *const hosts[] = {
-	"a.example",	   "b.a.example", "A.Example.",	 "example", "c.b.a.example",
-	"10.0.0.1",	   "10.1.2.3",	  "192.168.1.1", "::1",	    "2001:db8::7",
-	"::ffff:10.0.0.1", "8.8.8.8",	  "2a00::1",	 "fe80::1",
+	"a.example", "b.a.example", "A.Example.", "example",	 "c.b.a.example",   "10.0.0.1",
+	"10.1.2.3",  "192.168.1.1", "::1",	  "2001:db8::7", "::ffff:10.0.0.1", "8.8.8.8",
+	"2a00::1",   "fe80::1",	    "0.0.0.0",	  "::",		 "::ffff:0:0",
 };
 #define N_NAMES 5
 /* Of a name. */
@@ -228,6 +228,12 @@ static const char *const addresses[] = {
 	"2001:0:808:808:0:0:f7f7:f7f7",
 	"2001:0:a00:1::f7f7",
 	"ff02::1",
+	"0.0.0.0",
+	"0.0.0.1",
+	"::",
+	"::ffff:0.0.0.0",
+	"64:ff9b::",
+	"2001::ffff:ffff",
 };
 static const char *const words[] = { "red", "green", "blue", "white" };
 
@@ -382,7 +388,7 @@ static void compare_explanation(struct built *built, const struct policy_request
 static bool naive_rule_somewhere(const struct rule *rule, const struct policy_request *request)
 {
 	struct policy_request inner = *request;
-	char embedded[2][INET_ADDRSTRLEN];
+	char embedded[NAIVE_INNER_MAX][INET6_ADDRSTRLEN];
 	size_t n = naive_embedded(request->address ? request->address : request->host, embedded);
 	bool applies = naive_rule(rule, request);
 
@@ -395,7 +401,7 @@ static bool naive_rule_somewhere(const struct rule *rule, const struct policy_re
 
 static bool has_embedded(const struct policy_request *request)
 {
-	char embedded[2][INET_ADDRSTRLEN];
+	char embedded[NAIVE_INNER_MAX][INET6_ADDRSTRLEN];
 	const char *address = request->address ? request->address : request->host;
 
 	return address && naive_embedded(address, embedded) > 0;
