@@ -227,8 +227,9 @@ static bool is_closed(const struct query *query, const struct artefact_condition
 
 static enum policy_action default_of(const struct policy_engine *engine, const struct query *query)
 {
-	return query->address.special ? POLICY_DENY
-				      : engine->header->defaults[query->operation->kind];
+	enum policy_action action = engine->header->defaults[query->operation->kind];
+
+	return query->address.special || action == POLICY_PASS ? POLICY_DENY : action;
 }
 
 static bool is_match(const struct artefact_condition *condition)
@@ -265,10 +266,10 @@ static void find_exceptions(struct policy_engine *engine, const struct query *qu
 struct tally {
 	bool may_depend; /* a rule or an exception depends on an unstated fact */
 	bool is_plain;	 /* no rule found has a constraint or is of a narrowing file */
-	bool is_granted; /* a file that may widen, or the default, permits it */
 	bool is_reached; /* a permission counts */
 	unsigned broken;
 	bool is_narrow;		    /* a narrowing file permits it */
+	enum policy_action least;   /* without the narrowing files; POLICY_PASS if there is none */
 	enum policy_action verdict; /* POLICY_PASS: no rule that counts applies */
 };
 
@@ -379,36 +380,52 @@ static unsigned broken_constraints(const struct policy_engine *engine, const str
 		       : 0;
 }
 
+/* May a narrowing file say @action where the others say @least? A permission keeps its constraints
+ * also where they warn. */
+static bool may_add(enum policy_action least, enum policy_action action)
+{
+	return (policy_permits(action) ? POLICY_WARN : action) >= least;
+}
+
 static bool counts(const struct policy_engine *engine, const struct query *query,
 		   const struct artefact_condition *match, const struct tally *tally)
 {
-	if (tally->is_plain || !policy_permits(match->action))
+	if (tally->is_plain)
 		return true;
-	return broken_constraints(engine, query, match) == 0 &&
-	       (tally->is_granted || !(match->flags & CONDITION_NARROWS));
+	if ((match->flags & CONDITION_NARROWS) && !may_add(tally->least, match->action))
+		return false;
+	return !policy_permits(match->action) || broken_constraints(engine, query, match) == 0;
 }
 
-/* Determines which permissions count, and the verdict without the others. */
-static void weigh(const struct policy_engine *engine, const struct query *query,
-		  struct tally *tally)
+/* Determines tally->least, and what is broken. */
+static void weigh_others(const struct policy_engine *engine, const struct query *query,
+			 struct tally *tally)
 {
-	enum policy_action fallback = default_of(engine, query);
+	unsigned broken_of_others = 0;
 
-	tally->is_granted = policy_permits(fallback);
 	for (size_t i = 0; i < engine->n_found; i++) {
 		const struct artefact_condition *match = &engine->conditions[engine->found[i]];
+		bool narrows = match->flags & CONDITION_NARROWS;
 		unsigned broken = policy_permits(match->action)
 					  ? broken_constraints(engine, query, match)
 					  : 0;
 
 		tally->broken |= broken;
-		if (policy_permits(match->action) && broken == 0) {
-			bool narrows = match->flags & CONDITION_NARROWS;
-
-			tally->is_granted |= !narrows;
-			tally->is_narrow |= narrows;
-		}
+		broken_of_others |= narrows ? 0 : broken;
+		if (broken == 0 && narrows)
+			tally->is_narrow |= policy_permits(match->action);
+		else if (broken == 0 && match->action > tally->least)
+			tally->least = match->action;
 	}
+	if (tally->least == POLICY_PASS)
+		tally->least = broken_of_others ? POLICY_DENY : default_of(engine, query);
+}
+
+/* Determines which rules count, and the verdict without the others. */
+static void weigh(const struct policy_engine *engine, const struct query *query,
+		  struct tally *tally)
+{
+	weigh_others(engine, query, tally);
 	tally->verdict = POLICY_PASS;
 	tally->is_reached = false;
 	for (size_t i = 0; i < engine->n_found; i++) {
@@ -511,6 +528,8 @@ static bool is_cause(const struct policy_engine *engine, const struct query *que
 		     const struct artefact_condition *match, const struct tally *tally,
 		     enum policy_cause cause)
 {
+	if (cause == CAUSE_DEFAULT)
+		return false;
 	if (cause == CAUSE_CONSTRAINT)
 		return policy_permits(match->action) &&
 		       broken_constraints(engine, query, match) != 0;
@@ -543,16 +562,22 @@ static void keep_causes(struct policy_engine *engine, const struct query *query,
 	ret->n_rules = n;
 }
 
+static const char *reason_of_default(enum policy_action action, const struct tally *tally)
+{
+	if (action != POLICY_DENY && tally->verdict != POLICY_PASS)
+		return "the policy's default applies, which a file that may not widen the others "
+		       "cannot lift";
+	if (action != POLICY_DENY)
+		return "no rule is about this; the policy's default applies";
+	return tally->is_narrow ? "only a file that may not widen the others allows this"
+				: "no rule explicitly allowed this operation";
+}
+
 static void decide_by_default(const struct policy_engine *engine, const struct query *query,
 			      const struct tally *tally, struct policy_decision *ret)
 {
 	ret->verdict = default_of(engine, query);
-	if (ret->verdict == POLICY_PASS)
-		ret->verdict = POLICY_DENY;
-	ret->reason = ret->verdict != POLICY_DENY
-			      ? "no rule is about this; the policy's default applies"
-		      : tally->is_narrow ? "only a file that may not widen the others allows this"
-					 : "no rule explicitly allowed this operation";
+	ret->reason = reason_of_default(ret->verdict, tally);
 }
 
 /* ---- facts on which the answer depends ---- */
@@ -622,12 +647,13 @@ static unsigned facts_of_constraints(unsigned constraints)
 	return set;
 }
 
-/* False if the rule cannot apply, whatever else the request states. @is_granted: a file that may
- * widen permits it. */
+/* False if the rule cannot apply, whatever else the request states. @least: the least severe
+ * answer of the files that may widen. */
 static bool find_stake(const struct policy_engine *engine, const struct query *query,
-		       uint32_t candidate, bool is_granted, struct stake *ret)
+		       uint32_t candidate, enum policy_action least, struct stake *ret)
 {
 	const struct artefact_condition *match = &engine->conditions[candidate];
+	bool is_added = !(match->flags & CONDITION_NARROWS) || may_add(least, match->action);
 	unsigned broken, unsaid;
 
 	if (!is_match(match) || is_closed(query, match) ||
@@ -637,36 +663,33 @@ static bool find_stake(const struct policy_engine *engine, const struct query *q
 	ret->facts |= doubts_about(engine, query, match);
 	ret->worth = 2 * match->action;
 	if (!policy_permits(match->action))
-		return true;
+		return is_added;
 	broken = broken_constraints(engine, query, match);
 	unsaid = broken & unsaid_constraints(query->request);
 	if (broken == unsaid)
 		ret->facts |= facts_of_constraints(unsaid);
-	if ((match->flags & CONDITION_NARROWS) && !is_granted && !broken)
+	if (!is_added && !broken)
 		return false;
-	if (broken != unsaid || ((match->flags & CONDITION_NARROWS) && !is_granted))
+	if (broken != unsaid || !is_added)
 		ret->worth = STAKE_BROKEN;
 	return true;
 }
 
-/* Does a file that may widen, or the default, permit it: certainly, or possibly? */
-static void find_grants(const struct policy_engine *engine, const struct query *query,
-			bool *ret_is_granted, bool *ret_may_be_granted)
+/* The least severe answer that the files that may widen give, if the request states more. */
+static enum policy_action find_least(const struct policy_engine *engine, const struct query *query)
 {
-	enum policy_action fallback = default_of(engine, query);
+	enum policy_action least = default_of(engine, query);
 	struct stake stake;
 
-	*ret_is_granted = *ret_may_be_granted = policy_permits(fallback);
 	for (size_t i = 0; i < engine->n_candidates; i++) {
 		const struct artefact_condition *match = &engine->conditions[engine->candidates[i]];
 
-		if (!policy_permits(match->action) || (match->flags & CONDITION_NARROWS) ||
-		    !find_stake(engine, query, engine->candidates[i], true, &stake) ||
-		    stake.worth == STAKE_BROKEN)
-			continue;
-		*ret_is_granted |= stake.facts == 0;
-		*ret_may_be_granted = true;
+		if (!(match->flags & CONDITION_NARROWS) && match->action < least &&
+		    find_stake(engine, query, engine->candidates[i], least, &stake) &&
+		    stake.worth > STAKE_BROKEN)
+			least = match->action;
 	}
+	return least;
 }
 
 /* Adds @new to the decision, which keeps the first rules in ascending order. */
@@ -695,21 +718,28 @@ struct certain {
 };
 
 static struct certain find_certain(const struct policy_engine *engine, const struct query *query,
-				   bool is_granted)
+				   enum policy_action least)
 {
 	struct certain certain = { .most = 0 };
 	struct stake stake;
+	unsigned narrow = 0;
 
 	for (size_t i = 0; i < engine->n_candidates; i++) {
 		const struct artefact_condition *match = &engine->conditions[engine->candidates[i]];
+		bool narrows = match->flags & CONDITION_NARROWS;
+		unsigned *most = narrows ? &narrow : &certain.most;
 
-		if (!find_stake(engine, query, engine->candidates[i], is_granted, &stake) ||
+		if (!find_stake(engine, query, engine->candidates[i], least, &stake) ||
 		    stake.facts != 0)
 			continue;
-		certain.is_reached |= policy_permits(match->action) && stake.worth > STAKE_BROKEN;
-		if (stake.worth > certain.most)
-			certain.most = stake.worth;
+		certain.is_reached |=
+			!narrows && policy_permits(match->action) && stake.worth > STAKE_BROKEN;
+		if (stake.worth > *most)
+			*most = stake.worth;
 	}
+	/* Whether a narrowing file's rule counts depends on the others, unless it denies. */
+	if ((certain.most > STAKE_BROKEN || narrow == 2 * POLICY_DENY) && narrow > certain.most)
+		certain.most = narrow;
 	return certain;
 }
 
@@ -717,13 +747,13 @@ static struct certain find_certain(const struct policy_engine *engine, const str
 static void find_dependences(struct policy_engine *engine, const struct query *query,
 			     struct policy_decision *ret)
 {
-	bool is_granted, may_be_granted;
+	enum policy_action least;
 	struct certain certain;
 	struct stake stake;
 
 	find_doubts(engine, query);
-	find_grants(engine, query, &is_granted, &may_be_granted);
-	certain = find_certain(engine, query, is_granted);
+	least = find_least(engine, query);
+	certain = find_certain(engine, query, least);
 	/* A special address is denied without a permission, whatever wants a review. */
 	bool is_opening =
 		query->address.special && !certain.is_reached && certain.most < 2 * POLICY_DENY;
@@ -731,7 +761,7 @@ static void find_dependences(struct policy_engine *engine, const struct query *q
 	for (size_t i = 0; i < engine->n_candidates; i++) {
 		const struct artefact_condition *match = &engine->conditions[engine->candidates[i]];
 
-		if (!find_stake(engine, query, engine->candidates[i], may_be_granted, &stake) ||
+		if (!find_stake(engine, query, engine->candidates[i], least, &stake) ||
 		    stake.facts == 0)
 			continue;
 		if (stake.worth > certain.most || (is_opening && policy_permits(match->action)))
@@ -750,17 +780,16 @@ static void find_verdict(struct policy_engine *engine, const struct query *query
 		ret->reason = query->address.special;
 		return;
 	}
-	if (tally->verdict != POLICY_PASS) {
+	if (tally->verdict != POLICY_PASS && tally->verdict >= tally->least) {
 		ret->verdict = tally->verdict;
 		ret->cause = CAUSE_RULES;
-	} else if (tally->broken) {
+	} else if (tally->verdict == POLICY_PASS && tally->broken) {
 		/* Even if the default allows: the constraint was written on purpose. */
 		ret->verdict = POLICY_DENY;
 		ret->cause = CAUSE_CONSTRAINT;
 		ret->reason = constraint_reasons[__builtin_ctz(tally->broken)];
 	} else {
 		decide_by_default(engine, query, tally, ret);
-		return;
 	}
 	keep_causes(engine, query, tally, ret);
 }

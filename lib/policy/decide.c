@@ -452,20 +452,27 @@ static void keep_dependences(const struct policy_decision *rules, struct policy_
 	ret->is_of_ordinary_address = rules->is_of_ordinary_address;
 }
 
-static bool allows_by_rule(const struct policy_decision *decision)
+/* A narrowing file cannot replace a built-in rule. */
+static bool allows_by_rule(const struct policy_engine *engine,
+			   const struct policy_decision *decision)
 {
-	return decision->cause == CAUSE_RULES && policy_permits(decision->verdict);
+	if (decision->cause != CAUSE_RULES || !policy_permits(decision->verdict))
+		return false;
+	for (size_t i = 0; i < decision->n_rules; i++)
+		if (!engine->sources[engine->rules[decision->rules[i]].source].narrows)
+			return true;
+	return false;
 }
 
 /* A deny rule overrides a built-in review; rules that also require review stay listed. */
-static void add_builtin(const struct builtin_rule *builtin, const struct policy_request *request,
-			struct policy_decision *ret)
+static void add_builtin(const struct policy_engine *engine, const struct builtin_rule *builtin,
+			const struct policy_request *request, struct policy_decision *ret)
 {
 	struct policy_decision rules = *ret;
 
 	if (ret->verdict == POLICY_DENY && ret->cause == CAUSE_RULES)
 		return;
-	if (builtin->is_default && allows_by_rule(ret))
+	if (builtin->is_default && allows_by_rule(engine, ret))
 		return;
 	decide_by_builtin(builtin, request, ret);
 	keep_dependences(&rules, ret);
@@ -593,7 +600,7 @@ void policy_decide(struct policy_engine *engine, const struct policy_request *re
 	}
 	judge(engine, &query, ret);
 	if (builtin)
-		add_builtin(builtin, request, ret);
+		add_builtin(engine, builtin, request, ret);
 }
 
 /* A denial by a rule or a built-in rule is final, and a token bypasses extensions. If no rule

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
@@ -33,6 +33,41 @@ run sbx-policy eval --project-file project.yaml user.yaml fs.read /home/me/mail/
 check a_projects_file_can_deny has_status 1
 run sbx-policy eval --project-file project.yaml user.yaml fs.read /home/me/a
 check an_operation_that_neither_file_denies_stays_allowed has_status 0
+# A review of a project's file opens nothing, its permission keeps a warning, and its text does not replace the denial's.
+cat >base.yaml <<'END'
+version: 1
+defaults: { tool: warn }
+capabilities:
+  - { name: src, match: { syscall: fs.write, path: /src }, action: allow }
+  - { name: sized, match: { syscall: fs.write, path: /out }, action: allow, constraints: { max_file_size: 1KiB } }
+END
+cat >project.yaml <<'END'
+version: 1
+capabilities:
+  - { name: ask, reason: please approve, match: { syscall: [fs.write, exec], path: [/etc, /src, /out, ./] }, action: require_review }
+  - { name: git, match: { syscall: [git.commit, container.run] }, action: allow }
+  - { name: rest, match: { syscall: fs.write, path: /out }, action: allow }
+END
+while read -r alone with request; do
+	read -ra words <<<"$request"
+	run sbx-policy eval base.yaml "${words[@]}"
+	check "without_the_project: $request" has_status "$alone"
+	run sbx-policy eval --project-file project.yaml base.yaml "${words[@]}"
+	check "with_the_project: $request" has_status "$with"
+done <<'END'
+1 1 fs.write /etc/passwd
+1 1 exec /etc/x
+0 3 fs.write /src/a
+0 3 fs.write /out/a size=1KiB
+1 1 fs.write /out/a size=2KiB
+0 0 git.commit
+3 3 container.run mode=debug
+END
+run sbx-policy eval --project-file project.yaml base.yaml fs.write /etc/passwd
+check the_projects_text_does_not_replace_the_denials test "$(grep -c 'please approve' "$work/out")" -eq 0
+run sbx-policy eval --project-file project.yaml base.yaml git.commit
+check a_warning_stays out_has 'allowed, with a warning: git.commit'
+check the_warning_is_explained out_has 'which a file that may not widen the others cannot lift'
 run sbx-policy eval -l nowhere.yaml user.yaml fs.read /home/me/a
 check a_missing_layer_is_no_empty_layer has_status 2
 finish

@@ -425,6 +425,47 @@ static size_t naive_embedded(const char *address, char ret[NAIVE_INNER_MAX][INET
 	return n;
 }
 
+static bool naive_permits(enum policy_action action)
+{
+	return action == POLICY_ALLOW || action == POLICY_WARN;
+}
+
+/* Does the rule apply, with its constraints unless it is @ret_broken? */
+static bool naive_applies(const struct rule *rule, const struct policy_request *request,
+			  bool needs_cidr, bool *ret_broken)
+{
+	bool permits = naive_permits(rule->action);
+
+	*ret_broken = false;
+	if (!naive_rule(rule, request) ||
+	    (needs_cidr && permits && !rule->match.lists[MATCH_CIDR].present))
+		return false;
+	*ret_broken = permits && !naive_constraints(&rule->constraints, request);
+	return !*ret_broken;
+}
+
+/* The answer of the files that may widen. */
+static enum policy_action naive_least(const struct policy *policy,
+				      const struct policy_request *request, bool needs_cidr,
+				      enum policy_action fallback)
+{
+	enum policy_action least = POLICY_PASS;
+	bool broken, any_broken = false;
+
+	for (size_t i = 0; i < policy->n_rules; i++) {
+		const struct rule *rule = &policy->rules[i];
+
+		if (policy->sources[rule->place.source].narrows)
+			continue;
+		if (naive_applies(rule, request, needs_cidr, &broken) && rule->action > least)
+			least = rule->action;
+		any_broken |= broken;
+	}
+	if (least != POLICY_PASS)
+		return least;
+	return any_broken ? POLICY_DENY : fallback;
+}
+
 /* The verdict about one address. Clears *is_any unless every permission that counts has tls: any
  * and one of them is of a file that may widen. */
 static enum policy_action naive_judge(const struct policy *policy,
@@ -433,40 +474,33 @@ static enum policy_action naive_judge(const struct policy *policy,
 {
 	const struct operation *operation = operation_at(operation_find(request->operation));
 	enum policy_action fallback = needs_cidr ? POLICY_DENY : policy->defaults[operation->kind];
-	enum policy_action verdict = POLICY_PASS;
-	bool granted = fallback == POLICY_ALLOW || fallback == POLICY_WARN, broken = false;
-	bool permitted = false, lifted = false;
+	enum policy_action verdict = POLICY_PASS, least;
+	bool permitted = false, lifted = false, any_broken = false, broken;
 
-	for (int pass = 0; pass < 2; pass++) {
-		for (size_t i = 0; i < policy->n_rules; i++) {
-			const struct rule *rule = &policy->rules[i];
-			bool narrows = policy->sources[rule->place.source].narrows;
-			bool permits = rule->action == POLICY_ALLOW || rule->action == POLICY_WARN;
+	if (fallback == POLICY_PASS)
+		fallback = POLICY_DENY;
+	least = naive_least(policy, request, needs_cidr, fallback);
+	for (size_t i = 0; i < policy->n_rules; i++) {
+		const struct rule *rule = &policy->rules[i];
+		bool narrows = policy->sources[rule->place.source].narrows;
+		bool permits = naive_permits(rule->action);
+		bool applies = naive_applies(rule, request, needs_cidr, &broken);
 
-			if (!naive_rule(rule, request))
-				continue;
-			if (needs_cidr && permits && !rule->match.lists[MATCH_CIDR].present)
-				continue;
-			if (permits && !naive_constraints(&rule->constraints, request)) {
-				broken = true;
-				continue;
-			}
-			if (pass == 0)
-				granted |= permits && !narrows;
-			else if (!permits || !narrows || granted) {
-				permitted |= permits;
-				lifted |= permits && !narrows;
-				*is_any &= !permits || rule->constraints.tls == TLS_ANY;
-				verdict = rule->action > verdict ? rule->action : verdict;
-			}
-		}
+		any_broken |= broken;
+		if (!applies || (narrows && permits && !naive_permits(least)) ||
+		    (narrows && !permits && rule->action < least))
+			continue;
+		permitted |= permits;
+		lifted |= permits && !narrows;
+		*is_any &= !permits || rule->constraints.tls == TLS_ANY;
+		verdict = rule->action > verdict ? rule->action : verdict;
 	}
 	*is_any &= lifted && verdict <= POLICY_WARN;
 	if (needs_cidr && !permitted)
 		return POLICY_DENY;
 	if (verdict != POLICY_PASS)
-		return verdict;
-	return broken || fallback == POLICY_PASS ? POLICY_DENY : fallback;
+		return verdict > least ? verdict : least;
+	return any_broken ? POLICY_DENY : fallback;
 }
 
 /* The verdict of the rules only, without the other built-in rules and tokens; and what it demands

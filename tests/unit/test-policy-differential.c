@@ -836,6 +836,63 @@ static void a_directory_is_listed_if_all_below_it_is_and_no_other(void)
 	expect(n_added > n / 200);
 }
 
+/* Leaves only the rules of files that may widen. */
+static void drop_narrowing_rules(struct policy *policy)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < policy->n_rules; i++)
+		if (!policy->sources[policy->rules[i].place.source].narrows)
+			policy->rules[n++] = policy->rules[i];
+	policy->n_rules = n;
+}
+
+#define REQUESTS_EACH 40
+
+/* Counts the answers that are more severe with the narrowing file than without it. */
+static size_t compare_with_and_without(struct built *built, bool is_network)
+{
+	struct policy_request requests[REQUESTS_EACH];
+	enum policy_action with[REQUESTS_EACH];
+	const char *tags[REQUESTS_EACH][3] = { { NULL } };
+	char paths[REQUESTS_EACH][256];
+	struct policy_decision decision;
+	size_t n_narrowed = 0;
+
+	for (size_t i = 0; i < REQUESTS_EACH; i++) {
+		requests[i] = (is_network ? random_connection
+					  : random_request)(paths[i], sizeof(paths[i]), tags[i]);
+		policy_decide(built->engine, &requests[i], &decision);
+		with[i] = decision.verdict;
+	}
+	drop_narrowing_rules(built->policy);
+	build_engine(built);
+	for (size_t i = 0; i < REQUESTS_EACH; i++) {
+		policy_decide(built->engine, &requests[i], &decision);
+		expect(with[i] >= decision.verdict);
+		n_narrowed += with[i] > decision.verdict;
+	}
+	return n_narrowed;
+}
+
+static void a_narrowing_file_makes_no_answer_less_severe(void)
+{
+	size_t n_wanted = 2 * DECISIONS * (test_is_slow() ? 20 : 1), n = 0, n_narrowed = 0;
+	unsigned before = test_failures;
+
+	while (n < n_wanted && test_failures - before < 20) {
+		_cleanup_built_ struct built built = build_new();
+		bool is_network = random_below(2);
+
+		if (!(is_network ? build_random_network : build_random)(&built))
+			continue;
+		n_narrowed += compare_with_and_without(&built, is_network);
+		n += REQUESTS_EACH;
+	}
+	printf("# %zu answers, %zu more severe with the narrowing file\n", n, n_narrowed);
+	expect(n_narrowed > n / 100);
+}
+
 static const struct test tests[] = {
 	TEST(matches_a_million_random_pairs_like_the_naive_matcher),
 	TEST(decides_random_requests_like_the_naive_evaluator),
@@ -843,6 +900,7 @@ static const struct test tests[] = {
 	TEST(an_answer_depends_on_nothing_but_the_facts_that_it_names),
 	TEST(answers_do_not_depend_on_the_order_of_rules),
 	TEST(a_directory_is_listed_if_all_below_it_is_and_no_other),
+	TEST(a_narrowing_file_makes_no_answer_less_severe),
 	TEST_END,
 };
 

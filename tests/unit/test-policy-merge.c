@@ -88,6 +88,22 @@ static void a_projects_allow_counts_only_where_the_others_allow(void)
 	expect_eq(rig_ask(&rig, "fs.read /b/x"), POLICY_DENY);
 }
 
+static void a_projects_allow_does_not_replace_a_built_in_review(void)
+{
+	static const char base[] = "version: 1\ndefaults: {tool: allow}\n";
+	static const char rule[] = "capabilities:\n- name: c\n  match: {syscall: container.run}\n"
+				   "  action: allow\n";
+
+	for (int narrows = 0; narrows < 2; narrows++) {
+		_cleanup_rig_ struct rig rig = { .policy = NULL };
+
+		expect_eq(merge(base, rule, narrows, &rig.policy, NULL), 0);
+		rig_compile(&rig);
+		expect_eq(rig_ask(&rig, "container.run mode=debug"),
+			  narrows ? POLICY_REVIEW : POLICY_ALLOW);
+	}
+}
+
 static void of_two_defaults_the_more_severe_one_counts(void)
 {
 	_cleanup_policy_ struct policy *policy = NULL;
@@ -381,6 +397,7 @@ static const struct test tests[] = {
 	TEST(all_rules_are_kept_with_their_places),
 	TEST(a_later_allow_does_not_take_a_denial_back),
 	TEST(a_projects_allow_counts_only_where_the_others_allow),
+	TEST(a_projects_allow_does_not_replace_a_built_in_review),
 	TEST(of_two_defaults_the_more_severe_one_counts),
 	TEST(a_file_that_is_silent_about_a_default_leaves_it_as_it_is),
 	TEST(the_digest_covers_both_files_and_which_one_narrows),
