@@ -194,6 +194,41 @@ static int refuse_widening(const struct policy *all, const struct setting *befor
 	return -EACCES;
 }
 
+/* Settings that open what a net.mode closes, and the mode that has it open already. */
+static const struct {
+	const char *path;
+	const char *mode;
+} openings[] = {
+	{ "net.loopback.connect", "host" },
+	{ "net.loopback.bind", "host" },
+	{ "net.unix", NULL },
+};
+
+/* The net.mode of the earlier files that closes what the setting opens, or NULL. */
+static const struct setting *find_closing(const struct policy *all, const struct setting *setting)
+{
+	const struct setting *mode = policy_get_setting(all, "net.mode");
+
+	for (size_t i = 0; mode && setting->number > 0 && i < N_ELEMENTS(openings); i++)
+		if (strcmp(openings[i].path, setting->path) == 0)
+			return openings[i].mode && strcmp(openings[i].mode, mode->text) == 0 ? NULL
+											     : mode;
+	return NULL;
+}
+
+static int refuse_opening(const struct policy *all, const struct setting *mode,
+			  const struct policy *next, const struct setting *after,
+			  struct sbx_error *err)
+{
+	const char *file = all->sources[mode->place.source].name;
+
+	(void)refuse_widening(all, NULL, next, after, err);
+	sbx_error_why(err, "net.mode is '%s' at %s:%u:%u, and no file before it has '%s'",
+		      mode->text, file, mode->place.at.line, mode->place.at.column, after->path);
+	sbx_error_fix(err, "remove it here, or write it in %s", file);
+	return -EACCES;
+}
+
 static size_t place_in(const char *const *order, const char *word)
 {
 	size_t i = 0;
@@ -330,10 +365,13 @@ static int check_one(const struct policy *all, const struct policy *next,
 		     const struct setting *after, bool narrows, struct sbx_error *err)
 {
 	const struct setting *before = policy_get_setting(all, after->path);
+	const struct setting *closing = before ? NULL : find_closing(all, after);
 	const struct row *row = find_row(after->path);
 
 	if (strchr(after->path, '['))
 		return 0; /* checked with its list */
+	if (closing)
+		return refuse_opening(all, closing, next, after, err);
 	if (!before && narrows && !row->may_begin && !is_narrowest(row, after))
 		return refuse_widening(all, NULL, next, after, err);
 	if (!before)

@@ -35,6 +35,24 @@ check a_file_that_widens_a_limit_is_refused has_status 2
 check both_places_are_named err_has greedy.yaml
 check nothing_is_printed_then test -z "$out"
 
+echo 'net: {mode: none}' >closed.yaml
+echo 'net: {loopback: {connect: [5432]}}' >opening.yaml
+run sbx-policy merge closed.yaml opening.yaml
+check a_port_that_a_mode_closes_is_not_opened has_status 2
+check the_port_is_named err_has "opening.yaml:1:27: 'net.loopback.connect' widens what the files before it allow"
+check the_mode_is_named err_has "why: net.mode is 'none' at closed.yaml:1:13, and no file before it has 'net.loopback.connect'"
+check the_file_to_change_is_named err_has 'fix: remove it here, or write it in closed.yaml'
+run sbx-policy eval -l closed.yaml opening.yaml net.connect 127.0.0.1:5432
+check a_layer_does_not_open_it_either has_status 2
+run sbx-policy eval closed.yaml net.connect 127.0.0.1:5432
+check the_mode_denies_it has_status 1
+echo 'net: {unix: [/run/docker.sock]}' >opening.yaml
+run sbx-policy merge closed.yaml opening.yaml
+check a_unix_socket_is_not_added_to_a_mode has_status 2
+echo 'devices: [kvm]' >adding.yaml
+run sbx-policy merge closed.yaml adding.yaml
+check a_setting_that_no_file_before_has_is_added out_has kvm
+
 cat >project.yaml <<'END'
 version: 1
 capabilities:

@@ -7,6 +7,7 @@
 #include "policy-rig.h"
 #include "policy-same.h"
 #include "policy-seeds.h"
+#include "policy/compose.h"
 #include "policy/model.h"
 #include "test.h"
 
@@ -179,6 +180,9 @@ static const struct {
 	  "mounts: [{source: /a, target: /b}]\n", "mounts[0].source", "/a" },
 	{ "mounts: [{target: /t, mode: tmpfs, size: 2MiB}]\n",
 	  "mounts: [{target: /t, mode: tmpfs, size: 1MiB}]\n", "mounts[0].size", "1MiB" },
+	{ "net: {mode: none}\n", "net: {loopback: {connect: []}, unix: []}\n", "net.mode", "none" },
+	{ "net: {mode: none, loopback: {connect: [1, 2]}}\n", "net: {loopback: {connect: [2]}}\n",
+	  "net.loopback.connect[0]", "2" },
 	{ "hostname: a\n", "hostname: b\n", "hostname", "b" },
 	{ "env: {set: {A: x}}\n", "env: {set: {A: x}}\n", "env.set.A", "x" },
 };
@@ -234,6 +238,17 @@ static const struct {
 	{ "net: {unix: [/a]}\n", "net: {unix: [/b]}\n", "1:14", "not in the list" },
 	{ "net: {loopback: {connect: [1]}}\n", "net: {loopback: {connect: [1, 2]}}\n", "1:31",
 	  "not in the list" },
+	/* A mode closes these, though no file before has them. */
+	{ "net: {mode: none}\n", "net: {loopback: {connect: [5432]}}\n", "1:27", "'none'" },
+	{ "net: {mode: none}\n", "net: {loopback: {bind: [5432]}}\n", "1:24", "'none'" },
+	{ "net: {mode: none}\n", "net: {unix: [/a]}\n", "1:13", "'none'" },
+	{ "net: {mode: loopback}\n", "net: {mode: none, loopback: {connect: [1]}}\n", "1:39",
+	  "'loopback'" },
+	{ "net: {mode: proxy}\n", "net: {mode: proxy, loopback: {bind: [1]}}\n", "1:37",
+	  "'proxy'" },
+	{ "net: {mode: host}\n", "net: {unix: [/a]}\n", "1:13", "'host'" },
+	{ "net: {mode: none, loopback: {bind: [1]}}\n", "net: {loopback: {connect: [1]}}\n", "1:27",
+	  "'none'" },
 };
 
 static void refuses_a_later_file_that_widens_with_both_places(void)
@@ -256,6 +271,68 @@ static void refuses_a_later_file_that_widens_with_both_places(void)
 			expect(strstr(err.why, widening[i].why) != NULL);
 			expect(strstr(err.why, "system.yaml:") != NULL);
 		}
+}
+
+/* The whole loopback of the host is open in the mode host: one port is less. */
+static void a_port_of_the_loopback_is_less_than_the_hosts_network(void)
+{
+	static const char *const texts[] = {
+		"net: {loopback: {connect: [5432], bind: [80]}}\n",
+		"net: {mode: none, loopback: {connect: [5432], bind: [80]}}\n",
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
+		_cleanup_policy_ struct policy *policy = NULL;
+
+		expect_eq(merge("net: {mode: host}\n", texts[i], 0, &policy, NULL), 0);
+	}
+}
+
+/* As eval does it, with rules for the ports. */
+static void compile_composed(struct rig *rig)
+{
+	struct sbx_error err = { .code = 0 };
+	size_t n_bytes = 0;
+
+	rig_must(policy_compile_composed(rig->policy, NULL, &rig->block, &n_bytes, &err), &err);
+	rig_must(artefact_open(rig->block, n_bytes, &rig->artefact, &err), &err);
+	rig_must(policy_engine_new(&rig->artefact, &rig->engine), &err);
+}
+
+/* What the merged policy allows, the first file allows, too. */
+static void a_merged_policy_connects_to_no_port_that_a_mode_denies(void)
+{
+	static const char *const modes[] = { "mode: none", "mode: loopback", "mode: host",
+					     "mode: proxy" };
+	static const char *const more[] = { "", ", loopback: {connect: [5432]}",
+					    ", loopback: {bind: [5432]}",
+					    ", loopback: {connect: [5432], bind: [80]}" };
+	static const char *const asked[] = { "net.connect 127.0.0.1:5432",
+					     "net.bind 127.0.0.1:5432", "net.bind 127.0.0.1:80" };
+	size_t n_merged = 0, n = N_ELEMENTS(modes) * N_ELEMENTS(more);
+
+	for (size_t i = 0; i < n * (n + N_ELEMENTS(more)); i++) {
+		_cleanup_rig_ struct rig first = { .policy = NULL }, both = { .policy = NULL };
+		size_t a = i % n, b = i / n;
+		const char *second =
+			b < n ? modes[b / N_ELEMENTS(more)] : "limits: {connections: 4}";
+		char texts[2][128];
+
+		(void)snprintf(texts[0], sizeof(texts[0]), "net: {%s%s}\n",
+			       modes[a / N_ELEMENTS(more)], more[a % N_ELEMENTS(more)]);
+		(void)snprintf(texts[1], sizeof(texts[1]), "net: {%s%s}\n", second,
+			       more[b % N_ELEMENTS(more)]);
+		if (merge(texts[0], texts[1], 0, &both.policy, NULL) < 0)
+			continue;
+		n_merged++;
+		first.policy = load("system.yaml", texts[0]);
+		compile_composed(&first);
+		compile_composed(&both);
+		for (size_t k = 0; k < N_ELEMENTS(asked); k++)
+			expect(rig_ask(&both, asked[k]) >= rig_ask(&first, asked[k]));
+	}
+	printf("# %zu of %zu pairs can be merged\n", n_merged, n * (n + N_ELEMENTS(more)));
+	expect(n_merged > n);
 }
 
 static void a_user_may_add_a_setting_and_a_project_may_not(void)
@@ -403,6 +480,8 @@ static const struct test tests[] = {
 	TEST(the_digest_covers_both_files_and_which_one_narrows),
 	TEST(a_later_file_may_narrow),
 	TEST(refuses_a_later_file_that_widens_with_both_places),
+	TEST(a_port_of_the_loopback_is_less_than_the_hosts_network),
+	TEST(a_merged_policy_connects_to_no_port_that_a_mode_denies),
 	TEST(a_user_may_add_a_setting_and_a_project_may_not),
 	TEST(a_project_may_add_a_setting_that_only_narrows),
 	TEST(a_project_cannot_change_audit_redact),
