@@ -71,6 +71,7 @@ static inline int *kernel_fds(const struct kernel *kernel, size_t number)
 	ROW(STEP_NO_NEW_PRIVILEGES, step_none, step_none, capabilities_lock)                       \
 	ROW(STEP_LANDLOCK, step_none, step_none, landlock_create)                                  \
 	ROW(STEP_LANDLOCK_PATH, step_none, step_none, landlock_allow_path)                         \
+	ROW(STEP_LANDLOCK_STREAMS, step_none, step_none, landlock_allow_streams)                   \
 	ROW(STEP_LANDLOCK_PORT, step_none, step_none, landlock_allow_port)                         \
 	ROW(STEP_LANDLOCK_ENFORCE, step_none, step_none, landlock_enforce)                         \
 	ROW(STEP_WORKING_DIRECTORY, step_none, step_none, command_enter_directory)                 \

@@ -48,6 +48,7 @@ struct kernel {
 	const struct sock_fprog *filter; /* for STEP_SECCOMP */
 	bool filter_notifies;
 	const mode_t *umask; /* of the command; NULL: the caller's */
+	int streams[3];	     /* fds that become 0 to 2 of the command; -EBADF: unchanged */
 	int notify_fd;	     /* of the command's filter, to be sent to the supervisor */
 	int pty_master;	     /* made by STEP_TERMINAL in PID 1, to be sent to the supervisor */
 	uid_t uid;	     /* ids before identity_borrow() */
@@ -86,7 +87,11 @@ struct exec_failure {
 	{                                                                                          \
 		.cgroup_fd = -EBADF, .cgroup_parent_fd = -EBADF, .proc_fd = -EBADF,                \
 		.ruleset_fd = -EBADF, .notify_fd = -EBADF, .pty_master = -EBADF, .pidfd = -EBADF,  \
-		.owner_fd = -EBADF                                                                 \
+		.owner_fd = -EBADF, .streams = {                                                   \
+			-EBADF,                                                                    \
+			-EBADF,                                                                    \
+			-EBADF                                                                     \
+		}                                                                                  \
 	}
 
 int kernel_prepare(struct kernel *kernel, const struct plan *plan, const struct sock_fprog *filter,

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,10 +35,13 @@ struct port_rule {
 };
 #define RULE_PORT 2
 
+#define TRUNCATE (UINT64_C(1) << 14) /* ABI 3 */
+#define IOCTL (UINT64_C(1) << 15)    /* ABI 5; of devices */
+
 /* Rights for files other than directories; the kernel refuses a rule with more. */
 #define FILE_RIGHTS                                                                                \
 	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE |                              \
-	 LANDLOCK_ACCESS_FS_READ_FILE | 1ull << 14 /* truncate */ | 1ull << 15 /* ioctl */)
+	 LANDLOCK_ACCESS_FS_READ_FILE | TRUNCATE | IOCTL)
 
 int landlock_create(struct kernel *kernel, const struct step *step, size_t number)
 {
@@ -84,6 +88,44 @@ int landlock_allow_path(struct kernel *kernel, const struct step *step, size_t n
 	if (r == -EINVAL && (rights & ~FILE_RIGHTS) && (rights & FILE_RIGHTS))
 		r = add_path(kernel->ruleset_fd, fd, rights & FILE_RIGHTS);
 	return r;
+}
+
+/* The rights of @rights that the fd has by its open mode; a file or a device that is opened again
+ * by /proc/self/fd gives no others. Truncating is part of writing: ftruncate() of the fd may do it.
+ */
+static uint64_t rights_of_fd(int fd, mode_t type, uint64_t rights)
+{
+	static const uint64_t of_modes[] = {
+		[O_RDONLY] = LANDLOCK_ACCESS_FS_READ_FILE,
+		[O_WRONLY] = LANDLOCK_ACCESS_FS_WRITE_FILE | TRUNCATE,
+		[O_RDWR] = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | TRUNCATE,
+	};
+	int flags = fcntl(fd, F_GETFL);
+	size_t mode = (size_t)flags & O_ACCMODE;
+
+	if (flags < 0 || (flags & O_PATH) || mode >= N_ELEMENTS(of_modes))
+		return 0;
+	return rights & (of_modes[mode] | (S_ISCHR(type) ? IOCTL : 0));
+}
+
+/* A pipe or a socket needs no rule. */
+int landlock_allow_streams(struct kernel *kernel, const struct step *step, size_t number)
+{
+	for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {
+		int fd = kernel->streams[stream] < 0 ? stream : kernel->streams[stream], r;
+		struct stat status;
+		uint64_t rights;
+
+		if (fstat(fd, &status) < 0 ||
+		    (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode)))
+			continue;
+		rights = rights_of_fd(fd, status.st_mode, step->landlock_streams.rights);
+		r = rights ? add_path(kernel->ruleset_fd, fd, rights) : 0;
+		/* EBADFD: a file that no path leads to, such as a memfd. */
+		if (r < 0 && r != -EBADFD)
+			return r;
+	}
+	return 0;
 }
 
 int landlock_allow_port(struct kernel *kernel, const struct step *step, size_t number)

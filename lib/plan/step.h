@@ -63,6 +63,7 @@ enum step_kind {
 	STEP_NO_NEW_PRIVILEGES,
 	STEP_LANDLOCK,
 	STEP_LANDLOCK_PATH,
+	STEP_LANDLOCK_STREAMS, /* stdin, stdout and stderr can be opened again, as /dev/stderr */
 	STEP_LANDLOCK_PORT,
 	STEP_LANDLOCK_ENFORCE,
 	STEP_TERMINAL, /* a pty inside becomes PID 1's controlling terminal: job control can stop
@@ -249,6 +250,11 @@ struct step_landlock_path {
 	uint64_t rights;
 };
 
+/* Each stream gets those of them that its open mode has already. */
+struct step_landlock_streams {
+	uint64_t rights;
+};
+
 struct step_landlock_port {
 	uint16_t port;
 	uint64_t rights;
@@ -288,6 +294,7 @@ struct step {
 		struct step_ids identity;
 		struct step_landlock landlock;
 		struct step_landlock_path landlock_path;
+		struct step_landlock_streams landlock_streams;
 		struct step_landlock_port landlock_port;
 		struct step_place working_directory;
 		struct step_seccomp seccomp;

@@ -365,6 +365,10 @@ static int prepare_terminal(struct spawn *spawn)
 	if (has_step(spawn, STEP_TERMINAL))
 		return 0;
 	r = terminal_lend(&spawn->terminal, &spawn->loop, spawn_output_left(spawn), spawn->stdio);
+	/* The command of root has another uid, and may open its terminal as /dev/stderr. */
+	if (r > 0 && spawn->plan->uid != geteuid() &&
+	    fchown(spawn->terminal.inner, spawn->plan->uid, (gid_t)-1) < 0)
+		r = -errno;
 	if (r >= 0)
 		return 0;
 	(void)spawn_fail(spawn, r, "cannot make a terminal for the command");
@@ -399,6 +403,7 @@ static int prepare(struct spawn *spawn)
 	r = prepare_terminal(spawn);
 	if (r < 0)
 		return r;
+	memcpy(spawn->kernel.streams, spawn->stdio, sizeof(spawn->kernel.streams));
 	spawn->kernel.umask = options->umask;
 	if (kernel_prepare(&spawn->kernel, spawn->plan, options->filter, options->filter_notifies,
 			   &failure) < 0)

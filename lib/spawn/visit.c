@@ -296,7 +296,7 @@ static noreturn void anchor(struct command *command)
 	kept[1] = anchor.children;
 	check(command, DOING_CLOSE, child_close_others(kept, N_ELEMENTS(kept)));
 	child_close_stdio();
-	check(command, DOING_REAPER, kernel_confine_reaper());
+	check(command, DOING_INIT_FILTER, kernel_confine_reaper());
 	anchor_run(&anchor);
 	child_fail();
 }
@@ -314,6 +314,7 @@ static noreturn void run(const struct visit *visit, int socket)
 	command.dies_with_us = true;
 	memcpy(command.stdio, visit->stdio, sizeof(command.stdio));
 	kernel.plan = &plan;
+	memcpy(kernel.streams, visit->stdio, sizeof(kernel.streams));
 	check(&command, DOING_JOIN, copy_plan(visit, &plan));
 	check(&command, DOING_JOIN, enter(visit, socket));
 	pid = fork();

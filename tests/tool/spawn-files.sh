@@ -58,4 +58,19 @@ for who in $starters; do
 	check "a_strangers_link_is_not_followed_by_$who" has_status 125
 	check "a_strangers_link_is_named_by_$who" err_has "$work/links/link"
 done
+
+# Files of root belong to another user than its command.
+who=user
+make_files
+places
+streams() { (cd "$project" && as "$who" sh -c "sbx-spawn -q -- sh -c '$1' <keep/file >>out/file 2>out/errors"); }
+streams 'cat /dev/stdin; echo more >>/dev/stdout; echo no >/dev/stdin'
+check a_stream_is_opened_again_by_its_name test "$(cat "$project/out/file")" = "$(printf 'kept\nmore')"
+check a_stream_is_opened_only_as_it_is_open test "$(cat "$project/keep/file")" = kept
+check a_refused_stream_is_told grep -q 'dev/stdin: Permission denied' "$project/out/errors"
+for who in $starters; do
+	places
+	run_on_terminal=$(cd "$project" && as "$who" script -qec "sbx-spawn -q -- sh -c 'echo shown >/dev/stderr'" /dev/null </dev/null)
+	check "a_terminal_is_opened_as_stderr_by_$who" test "${run_on_terminal%$'\r'}" = shown
+done
 finish

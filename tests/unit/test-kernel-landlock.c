@@ -149,6 +149,48 @@ static void a_file_gets_those_rights_that_files_have(void)
 	expect_eq(in_child(give_a_file_the_rights_of_a_directory), 0);
 }
 
+static int open_again(int fd, int flags)
+{
+	char path[64];
+	_cleanup_close_ int again = -EBADF;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, flags | O_CLOEXEC);
+	return again < 0 ? -errno : 0;
+}
+
+static int use_streams(void)
+{
+	const struct step step = { .kind = STEP_LANDLOCK_STREAMS,
+				   .landlock_streams.rights = DIRECTORY_RIGHTS };
+	_cleanup_close_ int read_only = open(in_place("closed/file"), O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int write_only = open(in_place("open/file"), O_WRONLY | O_CLOEXEC);
+	_cleanup_close_ int pathless = open(in_place("closed"), O_PATH | O_CLOEXEC);
+	struct kernel kernel = KERNEL_INIT;
+
+	kernel.streams[STDIN_FILENO] = read_only;
+	kernel.streams[STDOUT_FILENO] = write_only;
+	kernel.streams[STDERR_FILENO] = pathless;
+	check(create(&kernel, DIRECTORY_RIGHTS, 0, 0) == 0);
+	check(landlock_allow_streams(&kernel, &step, 0) == 0);
+	/* The links in /proc/self/fd themselves need no right. */
+	check(landlock_enforce(&kernel, &nothing, 0) == 0);
+	check(open_again(read_only, O_RDONLY) == 0);
+	check(open_again(read_only, O_WRONLY) == -EACCES);
+	check(open_again(write_only, O_WRONLY) == 0);
+	check(open_again(write_only, O_RDONLY) == -EACCES);
+	check(open_again(write_only, O_RDWR) == -EACCES);
+	check(open_again(pathless, O_RDONLY | O_DIRECTORY) == -EACCES);
+	return 0;
+}
+
+static void streams_can_be_opened_again_as_they_are_open(void)
+{
+	if (abi() < 1)
+		skip("this kernel has no Landlock");
+	expect_eq(in_child(use_streams), 0);
+}
+
 static int bind_to(uint16_t port)
 {
 	const struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port) };
@@ -245,6 +287,7 @@ static const struct test tests[] = {
 	TEST(refuses_a_rule_whose_path_is_a_link),
 	TEST(a_missing_path_is_refused),
 	TEST(a_file_gets_those_rights_that_files_have),
+	TEST(streams_can_be_opened_again_as_they_are_open),
 	TEST(allows_the_ports_that_are_named),
 	TEST(signals_do_not_leave_the_scope),
 	TEST(fails_without_no_new_privs),
