@@ -41,29 +41,37 @@ static void put(struct output *output, const void *bytes, size_t n_bytes)
 	output->n_bytes += n_bytes;
 }
 
+static int write_large(struct output *output, const void *bytes, size_t n_bytes)
+{
+	int r = output_flush(output);
+
+	return r < 0 ? r : fd_write_all(output->fd, bytes, n_bytes);
+}
+
 static int add_raw(struct output *output, const void *bytes, size_t n_bytes)
 {
 	const char end = output->framing == FRAMING_NUL ? '\0' : '\n';
 	bool has_length = output->framing == FRAMING_LENGTH;
 	char length[LENGTH_SIZE];
-	int r = 0;
+	int r;
 
-	if (n_bytes + LENGTH_SIZE > OUTPUT_BYTES - output->n_bytes)
+	if (n_bytes + LENGTH_SIZE > OUTPUT_BYTES - output->n_bytes) {
 		r = output_flush(output);
+		if (r < 0)
+			return r;
+	}
 	if (has_length) {
 		le32_store(length, (uint32_t)n_bytes);
 		put(output, length, sizeof(length));
 	}
-	if (r == 0 && n_bytes + LENGTH_SIZE > OUTPUT_BYTES) {
-		r = output_flush(output);
-		if (r == 0)
-			r = fd_write_all(output->fd, bytes, n_bytes);
-	} else if (r == 0) {
+	r = n_bytes + LENGTH_SIZE > OUTPUT_BYTES ? write_large(output, bytes, n_bytes) : 0;
+	if (r < 0)
+		return r;
+	if (n_bytes + LENGTH_SIZE <= OUTPUT_BYTES)
 		put(output, bytes, n_bytes);
-	}
-	if (r == 0 && !has_length)
+	if (!has_length)
 		put(output, &end, 1);
-	return r;
+	return 0;
 }
 
 int output_add(struct output *output, const void *bytes, size_t n_bytes)

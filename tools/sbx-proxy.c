@@ -27,7 +27,7 @@
 		OPTION("head-timeout", 0, OPTION_TIME, head_usec, "TIME",                          \
 		       "until a request is complete (10s)", .is_above_zero = true),                \
 		OPTION("idle-timeout", 0, OPTION_TIME, idle_usec, "TIME",                          \
-		       "without a byte in either direction (15min)", .is_above_zero = true)
+		       "without a byte in either direction (15m)", .is_above_zero = true)
 
 #define OPTION_AUDIT_FD                                                                            \
 	OPTION("audit-fd", 0, OPTION_FD, audit_fd, "FD", "send records to this file descriptor",   \

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -80,6 +81,13 @@ static bool has_kill(int directory, bool first)
 
 /* May the caller create children in it and move processes there? Moving a process needs write
  * access to cgroup.procs of the common ancestor. */
+static bool is_read_only(int directory)
+{
+	struct statvfs status;
+
+	return fstatvfs(directory, &status) == 0 && (status.f_flag & ST_RDONLY);
+}
+
 static bool may_use(int directory)
 {
 	return is_writable(directory, ".") && is_writable(directory, "cgroup.procs");
@@ -148,7 +156,9 @@ int probe_cgroup_at(struct arena *arena, const char *mount, const char *own, str
 	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0)
 		return 0;
-	ret->cgroup_why = "sbx may not use its current cgroup (owned by another user)";
+	ret->cgroup_why = is_read_only(directory)
+				  ? "the cgroups are mounted read-only here"
+				  : "sbx may not use its current cgroup (owned by another user)";
 	if (may_use(directory))
 		r = use(arena, path, directory, ret);
 	if (r == 0 && ret->controllers != ALL && strcmp(own, "/") != 0)

@@ -34,7 +34,7 @@ static const char *const doings[N_DOINGS] = {
 	[DOING_FDS] = "cannot give the command its file descriptors",
 	[DOING_CLOSE] = "cannot close the supervisor's file descriptors in the sandbox",
 	[DOING_SPEAK] = "lost the connection to the sandbox",
-	[DOING_REAPER] = "cannot confine PID 1 of the sandbox",
+	[DOING_INIT_FILTER] = "cannot confine PID 1 of the sandbox",
 	[DOING_JOIN] = "cannot enter the sandbox",
 };
 

@@ -318,7 +318,7 @@ static void serve(const struct init *init, struct reaper *reaper)
 	/* A reader at the other end must see EOF when the command closes it. */
 	child_close_stdio();
 	check(init, DOING_CLOSE, child_close_others(kept, N_ELEMENTS(kept)));
-	check(init, DOING_REAPER, kernel_confine_reaper());
+	check(init, DOING_INIT_FILTER, kernel_confine_reaper());
 	reap_run(reaper);
 }
 

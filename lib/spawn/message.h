@@ -42,12 +42,12 @@ enum message_side {
 enum doing {
 	DOING_STEP, /* a step of the plan */
 	DOING_EXEC,
-	DOING_START,  /* clone() of the command's process */
-	DOING_FDS,    /* setting up the command's fds */
-	DOING_CLOSE,  /* closing all other fds */
-	DOING_SPEAK,  /* sending or awaiting a message */
-	DOING_REAPER, /* installing the filter of PID 1 */
-	DOING_JOIN,   /* entering the namespaces of a running sandbox */
+	DOING_START,	   /* clone() of the command's process */
+	DOING_FDS,	   /* setting up the command's fds */
+	DOING_CLOSE,	   /* closing all other fds */
+	DOING_SPEAK,	   /* sending or awaiting a message */
+	DOING_INIT_FILTER, /* installing the filter of PID 1 */
+	DOING_JOIN,	   /* entering the namespaces of a running sandbox */
 	N_DOINGS,
 };
 
