@@ -58,7 +58,7 @@ static bool is_writable(int directory, const char *name)
 }
 
 /* Only the root cgroup has no cgroup.type. */
-static bool is_first(int directory)
+static bool is_root_cgroup(int directory)
 {
 	return faccessat(directory, "cgroup.type", F_OK, 0) < 0;
 }
@@ -72,15 +72,13 @@ static bool has_no_processes(int directory)
 
 /* The root cgroup has no cgroup.kill. There process_mrelease(), which is one release younger (Linux
  * 5.15), is tested instead. */
-static bool has_kill(int directory, bool first)
+static bool has_kill(int directory, bool is_root)
 {
-	if (!first)
+	if (!is_root)
 		return faccessat(directory, "cgroup.kill", F_OK, 0) == 0;
 	return syscall(SYS_process_mrelease, -1, 0) < 0 && errno == EBADF;
 }
 
-/* May the caller create children in it and move processes there? Moving a process needs write
- * access to cgroup.procs of the common ancestor. */
 static bool is_read_only(int directory)
 {
 	struct statvfs status;
@@ -88,24 +86,27 @@ static bool is_read_only(int directory)
 	return fstatvfs(directory, &status) == 0 && (status.f_flag & ST_RDONLY);
 }
 
+/* May the caller create children in it and move processes there? Moving a process needs write
+ * access to cgroup.procs of the common ancestor. */
 static bool may_use(int directory)
 {
 	return is_writable(directory, ".") && is_writable(directory, "cgroup.procs");
 }
 
-static int use(struct arena *arena, const char *path, int directory, struct host *ret)
+static int describe(struct arena *arena, const char *path, int directory, struct host *ret)
 {
 	unsigned controllers = controllers_of(directory, "cgroup.subtree_control");
-	bool first = is_first(directory);
+	bool is_root = is_root_cgroup(directory);
 
-	if (controllers != ALL && (first || has_no_processes(directory)))
+	if (controllers != ALL && (is_root || has_no_processes(directory)))
 		controllers |= controllers_of(directory, "cgroup.controllers");
 	ret->cgroup = arena_copy(arena, path, strlen(path));
 	ret->controllers = controllers;
-	ret->has_cgroup_kill = has_kill(directory, first);
+	ret->has_cgroup_kill = has_kill(directory, is_root);
 	ret->cgroup_why =
 		controllers == ALL ? NULL
-		: first ? "the root of cgroup v2 lacks controllers (cgroup v1 may have them)"
+		: is_root
+			? "the root of cgroup v2 lacks controllers (cgroup v1 may have them)"
 			: "controllers can be enabled only in a cgroup without processes, and sbx runs in this one";
 	return ret->cgroup ? 0 : -ENOMEM;
 }
@@ -133,7 +134,7 @@ static int look_above(struct arena *arena, char *path, const char *mount, struct
 	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0 || !may_use(directory))
 		return 0;
-	r = use(arena, path, directory, &above);
+	r = describe(arena, path, directory, &above);
 	if (r < 0 || (ret->cgroup && (above.controllers & ~ret->controllers) == 0))
 		return r;
 	ret->cgroup = above.cgroup;
@@ -160,7 +161,7 @@ int probe_cgroup_at(struct arena *arena, const char *mount, const char *own, str
 				  ? "the cgroups are mounted read-only here"
 				  : "sbx may not use its current cgroup (owned by another user)";
 	if (may_use(directory))
-		r = use(arena, path, directory, ret);
+		r = describe(arena, path, directory, ret);
 	if (r == 0 && ret->controllers != ALL && strcmp(own, "/") != 0)
 		r = look_above(arena, path, mount, ret);
 	return r;
