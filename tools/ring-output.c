@@ -87,7 +87,7 @@ int output_add(struct output *output, const void *bytes, size_t n_bytes)
 	if (!output->is_terminal || output->framing != FRAMING_LINES)
 		return add_raw(output, bytes, n_bytes);
 	/* The other side could move the cursor, or type answers for the user. It may still change
-	 * the bytes, and this reads them more than once. */
+	 * the bytes, which are read more than once, so copy them first. */
 	text_add_bytes(&copy, bytes, n_bytes);
 	text_add_visible(&visible, text_string(&copy), copy.len);
 	return text_status(&copy) < 0 || text_status(&visible) < 0

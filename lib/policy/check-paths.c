@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Warnings about paths: those of one rule, programs that cannot be read, mounts
+ * Warnings about paths: those of one rule, programs that cannot be read, mounts, and forwarded
+ * ports that a rule denies
  *
  * A glob that denies "keys" leaves "keys/id" allowed: it matches the directory's name, not its
  * contents. In an allow this mistake makes a command fail, which the author notices; a denial fails

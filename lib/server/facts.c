@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The facts of a sandbox. Every member of a request that describes its sender is listed here once:
- * a new member that is forgotten here would let a sandboxed process describe itself.
+ * The facts of a sandbox. facts_overrule() sets every member of a request that describes its
+ * sender: one that is missing there would let a sandboxed process describe itself.
  */
 
 #include "server/facts.h"
