@@ -358,7 +358,7 @@ static int look_in_parent(struct walk *walk, struct host_path *ret)
 	if (parent->fd == -EAGAIN)
 		parent->fd = path_open_no_links(AT_FDCWD, parent->path, O_PATH | O_DIRECTORY);
 	if (parent->fd == -ENOENT)
-		(void)strcpy(parents->missing, parent->path);
+		memcpy(parents->missing, parent->path, len + 1);
 	if (parent->fd == -ENOENT || parent->fd == -ENOTDIR)
 		return end(walk, HOST_MISSING, walk->path, ret);
 	if (parent->fd < 0)
