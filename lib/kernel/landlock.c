@@ -108,7 +108,7 @@ static uint64_t rights_of_fd(int fd, mode_t type, uint64_t rights)
 	return rights & (of_modes[mode] | (S_ISCHR(type) ? IOCTL : 0));
 }
 
-/* A pipe or a socket needs no rule. */
+/* A pipe without a name or a socket needs no rule. */
 int landlock_allow_streams(struct kernel *kernel, const struct step *step, size_t number)
 {
 	for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {
@@ -117,11 +117,12 @@ int landlock_allow_streams(struct kernel *kernel, const struct step *step, size_
 		uint64_t rights;
 
 		if (fstat(fd, &status) < 0 ||
-		    (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode)))
+		    !(S_ISREG(status.st_mode) || S_ISCHR(status.st_mode) ||
+		      S_ISFIFO(status.st_mode)))
 			continue;
 		rights = rights_of_fd(fd, status.st_mode, step->landlock_streams.rights);
 		r = rights ? add_path(kernel->ruleset_fd, fd, rights) : 0;
-		/* EBADFD: a file that no path leads to, such as a memfd. */
+		/* EBADFD: a file that no path leads to, such as a memfd or a pipe. */
 		if (r < 0 && r != -EBADFD)
 			return r;
 	}

@@ -278,9 +278,12 @@ void add_landlock(struct planner *planner)
 		step->landlock_path.rights =
 			accesses_of(paths[i].rights, paths[i].is_directory, abi);
 	}
-	step = planner_add_step(planner, STEP_LANDLOCK_STREAMS, origin_built_in);
-	step->landlock_streams.rights =
-		accesses_of(RIGHT_READ | RIGHT_WRITE | RIGHT_DEVICE, false, abi);
+	/* With --pty the command does not get the streams that sbx-spawn has. */
+	if (!planner->request->pty) {
+		step = planner_add_step(planner, STEP_LANDLOCK_STREAMS, origin_built_in);
+		step->landlock_streams.rights =
+			accesses_of(RIGHT_READ | RIGHT_WRITE | RIGHT_DEVICE, false, abi);
+	}
 	add_ports(planner);
 	planner_add_step(planner, STEP_LANDLOCK_ENFORCE, origin_built_in);
 }

@@ -155,8 +155,8 @@ struct shown {
 	/* Attributes of its own mount: */
 	bool is_writable;
 	bool is_executable;
-	bool is_mapped; /* idmapped */
-	bool is_hidden; /* covered by a mask */
+	struct step_owner owner; /* is_set: idmapped */
+	bool is_hidden;		 /* covered by a mask */
 };
 
 struct landlock_path {

@@ -121,7 +121,7 @@ static bool mapped_needs_mount(struct planner *planner, const struct place *plac
 			       const struct shown *carrier)
 {
 	/* The command's user must be able to reach the target. */
-	return !carrier->is_mapped && mapped_owner(planner, place).is_set &&
+	return !carrier->owner.is_set && mapped_owner(planner, place).is_set &&
 	       !is_way_closed(planner, place->path);
 }
 
@@ -218,6 +218,21 @@ static struct step_origin why_shown(struct planner *planner, const struct place 
 	return place_find_origin(place, more);
 }
 
+static bool differs(const struct place *place, const struct shown *carrier)
+{
+	return place_wants_write(place) != carrier->is_writable ||
+	       place_wants_execution(place) != carrier->is_executable;
+}
+
+/* Is the place a mount only so that it cannot be renamed? Then its files have the same owners as
+ * those of its carrier, as if it were none. */
+static bool is_only_pinned(struct planner *planner, const struct place *place,
+			   const struct shown *carrier)
+{
+	return carrier && place_is_pinned(place) && place->base != place &&
+	       !differs(place, carrier) && !mapped_needs_mount(planner, place, carrier);
+}
+
 static void entry_show_host(struct planner *planner, struct shown *shown)
 {
 	struct place *place = shown->place;
@@ -233,9 +248,11 @@ static void entry_show_host(struct planner *planner, struct shown *shown)
 		.is_directory = is_directory,
 		.attributes = attributes_of(place),
 		.may_be_closed = place_is_of_credentials(place),
-		.owner = find_owner(planner, place, carrier ? carrier->place : NULL),
+		.owner = is_only_pinned(planner, place, carrier)
+				 ? carrier->owner
+				 : find_owner(planner, place, carrier ? carrier->place : NULL),
 	};
-	shown->is_mapped = step->bind.owner.is_set;
+	shown->owner = step->bind.owner;
 	shown->is_writable = place_wants_write(place);
 	shown->is_executable = place_wants_execution(place);
 }
@@ -522,12 +539,6 @@ static bool is_to_be_hidden(const struct place *place, unsigned excess)
 	if ((excess & RIGHT_WRITE) && is_special(place))
 		return true;
 	return excess && !(place->rights & RIGHTS_SEEN);
-}
-
-static bool differs(const struct place *place, const struct shown *carrier)
-{
-	return place_wants_write(place) != carrier->is_writable ||
-	       place_wants_execution(place) != carrier->is_executable;
 }
 
 /* The facts about a refused symbolic link on the way of one of the place's marks, or NULL. */

@@ -422,7 +422,7 @@ static bool covers_file(struct planner *planner, const struct place *place)
 		return false;
 	facts = planner_facts(planner,
 			      planner_rebase(planner, place->path, around->path, around->source));
-	return facts && facts->kind != HOST_MISSING;
+	return facts && facts->kind != HOST_MISSING && facts->kind != HOST_LINK_REFUSED;
 }
 
 /* Has the place another content or other rights than its surroundings? */

@@ -28,7 +28,8 @@ struct special_inner {
 	uint64_t bits[2];
 };
 
-/* Linux connects to 127.0.0.1 for 0.0.0.0 (but not for the rest of 0.0.0.0/8), and to ::1 for ::.
+/* Linux connects to 127.0.0.1 for 0.0.0.0 (but not for the rest of 0.0.0.0/8), and to ::1 for ::
+ * from a socket that is not bound to an IPv4 address.
  * Returns 1 if the address is one of the two, else 0. */
 size_t special_local(bool is_ipv6, const uint64_t bits[2], struct special_inner *ret);
 

@@ -215,7 +215,22 @@ static void without_mounts_a_denied_write_in_a_writable_directory_is_refused(voi
 	expect(says(&planning, "the protection of repositories", "cannot hide parts", ""));
 }
 
+/* The command gets the pseudo-terminal instead of the streams of sbx-spawn. */
+static void streams_get_a_rule_only_if_the_command_has_them(void)
+{
+	_cleanup_planning_ struct planning planning, typed;
+
+	planning_open(&planning);
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_LANDLOCK_STREAMS, NULL));
+	planning_open(&typed);
+	typed.request.pty = true;
+	expect_plan(&typed);
+	expect(!find_step(&typed, STEP_LANDLOCK_STREAMS, NULL));
+}
+
 static const struct test tests[] = {
+	TEST(streams_get_a_rule_only_if_the_command_has_them),
 	TEST(the_numbers_are_the_kernels),
 	TEST(an_abi_gets_what_it_knows_and_the_rest_is_told),
 	TEST(ports_are_only_for_an_abi_that_has_them),

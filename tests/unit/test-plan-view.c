@@ -613,7 +613,30 @@ static void owners_outside_are_kept_where_root_builds(void)
 	expect(!(flags_of(&planning, STEP_BIND, PROJECT) & STEP_OWNED));
 }
 
+/* A directory that is a mount only to keep its name has the owners that it had without. */
+static void a_mount_around_another_keeps_its_owners(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.uid = planning.host.gid = 0;
+	planning.host.is_root = true;
+	planning.known[planning.n_known - 1].uid = 1000;
+	planning_load(&planning,
+		      "capabilities:\n" RULE("allow", ALL_FILES, "./", "allow")
+			      RULE("more", "fs.read", "./a", "allow") "mounts: [{target: " PROJECT
+								      "/a/b/c, mode: tmpfs}]\n");
+	know(&planning, PROJECT "/a", HOST_DIRECTORY);
+	planning.known[planning.n_known - 1].uid = 2000;
+	know(&planning, PROJECT "/a/b/c", HOST_DIRECTORY);
+	expect_plan(&planning);
+	expect_eq(the_step(&planning, STEP_BIND, PROJECT)->bind.owner.uid, 1000);
+	expect_eq(the_step(&planning, STEP_BIND, PROJECT "/a")->bind.owner.uid, 1000);
+	expect_eq(the_step(&planning, STEP_BIND, PROJECT "/a/b")->bind.owner.uid, 1000);
+}
+
 static const struct test tests[] = {
+	TEST(a_mount_around_another_keeps_its_owners),
 	TEST(a_denied_file_below_an_allowed_directory_is_hidden),
 	TEST(a_denial_of_listing_or_reading_alone_hides_too),
 	TEST(a_denial_of_the_name_alone_is_refused),
