@@ -83,15 +83,15 @@ struct exec_failure {
 	char interpreter[INTERPRETER_MAX]; /* "" if the file does not name one */
 };
 
+#define KERNEL_NO_STREAMS                                                                          \
+	{                                                                                          \
+		-EBADF, -EBADF, -EBADF                                                             \
+	}
 #define KERNEL_INIT                                                                                \
 	{                                                                                          \
 		.cgroup_fd = -EBADF, .cgroup_parent_fd = -EBADF, .proc_fd = -EBADF,                \
 		.ruleset_fd = -EBADF, .notify_fd = -EBADF, .pty_master = -EBADF, .pidfd = -EBADF,  \
-		.owner_fd = -EBADF, .streams = {                                                   \
-			-EBADF,                                                                    \
-			-EBADF,                                                                    \
-			-EBADF                                                                     \
-		}                                                                                  \
+		.owner_fd = -EBADF, .streams = KERNEL_NO_STREAMS                                   \
 	}
 
 int kernel_prepare(struct kernel *kernel, const struct plan *plan, const struct sock_fprog *filter,

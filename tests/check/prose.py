@@ -21,7 +21,8 @@ IN_C = {
     "alloca": re.compile(r"\balloca\s*\("),
 }
 # Two steps in a row, each only if the one before has not failed, are early returns here.
-CHAIN = re.compile(r"^(\t+)if \(r (?:==|>=) 0\)\n\1\tr = [^;]*;\n\1if \(r (?:==|>=) 0(?: &&[^;{]*)?\)\n\1\t", re.M)
+IF_GOOD = r"if \(r (?:==|>=) 0(?: &&[^;{]*)?\)\n"
+CHAIN = re.compile(rf"^(\t+){IF_GOOD}\1\tr = [^;]*;\n\1{IF_GOOD}\1\t", re.M)
 IN_LIB = {
     "a library that ends its caller": re.compile(r"(?<!\w)(?:_?exit|quick_exit|abort)\s*\("),
     "a library that prints": re.compile(r"(?<!\w)(?:printf|puts|putchar|perror|vprintf|err|errx|warn|warnx)\s*\("),
