@@ -405,6 +405,27 @@ static void takes_no_cgroup_that_it_may_not_write(void)
 	expect_eq(in_child(look_at_somebody_elses), 0);
 }
 
+static int look_at_a_read_only_one(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+	const char *tree = in_place("cgroup");
+
+	check(unshare(CLONE_NEWNS) == 0);
+	check(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+	check(mount(tree, tree, NULL, MS_BIND, NULL) == 0);
+	check(mount(NULL, tree, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) == 0);
+	check(probe_cgroups(&rig, "/unit/us") == 0);
+	check(!rig.host.cgroup && strstr(rig.host.cgroup_why, "mounted read-only"));
+	return 0;
+}
+
+static void says_that_the_cgroups_are_mounted_read_only(void)
+{
+	NEEDS_ROOT();
+	make_cgroups();
+	expect_eq(in_child(look_at_a_read_only_one), 0);
+}
+
 static void takes_no_cgroup_that_is_out_of_sight(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
@@ -496,6 +517,7 @@ static const struct test tests[] = {
 	TEST(an_empty_one_can_hand_down_what_it_has),
 	TEST(one_above_that_was_handed_over_is_better),
 	TEST(takes_no_cgroup_that_it_may_not_write),
+	TEST(says_that_the_cgroups_are_mounted_read_only),
 	TEST(takes_no_cgroup_that_is_out_of_sight),
 	TEST(every_no_has_a_why),
 	TEST(a_host_that_can_do_it_all_is_told_in_one_screen),
