@@ -52,6 +52,7 @@ static bool is_ignored(int signal)
 
 int signals_begin(struct signals *signals)
 {
+	const int of_pid_1[] = { SIGNAL_END_ALL, SIGNAL_STOP_ALL, SIGNAL_CONT_ALL };
 	sigset_t set;
 
 	(void)sigemptyset(&set);
@@ -63,6 +64,10 @@ int signals_begin(struct signals *signals)
 		signals->fd = -EBADF;
 		return -errno;
 	}
+	/* PID 1 inherits this mask. The kernel drops a signal that PID 1 neither blocks nor
+	 * handles, and these can be sent before PID 1 has run for the first time. */
+	for (size_t i = 0; i < N_ELEMENTS(of_pid_1); i++)
+		(void)sigaddset(&set, of_pid_1[i]);
 	if (sigprocmask(SIG_BLOCK, &set, &signals->before) < 0)
 		return -errno;
 	signals->is_begun = true;

@@ -181,6 +181,18 @@ FOR_BOTH(the_time_limit_ends_what_has_stopped)
 	expect_eq(rig.outcome->result.signal, SIGTERM);
 }
 
+/* SIGTERM reaches the command although PID 1 has not run yet when the supervisor sends it. */
+FOR_BOTH(a_time_limit_that_is_over_at_once_sends_term)
+{
+	_cleanup_rig_ struct rig rig;
+
+	rig_init(&rig, uid, "exec sleep 1000");
+	rig_limit(&rig, LIMIT_TIME, 1);
+	rig_run(&rig);
+	rig_expect(&rig, SPAWN_TIME_LIMIT, SPAWN_REASON_TIME);
+	expect_eq(rig.outcome->result.signal, SIGTERM);
+}
+
 FOR_BOTH(a_command_that_ends_in_time_has_no_limit_reported)
 {
 	_cleanup_rig_ struct rig rig;
@@ -301,6 +313,7 @@ static const struct test tests[] = {
 	BOTH(the_time_limit_sends_term_to_all_processes),
 	BOTH(the_time_limit_kills_a_command_that_ignores_term),
 	BOTH(the_time_limit_ends_what_has_stopped),
+	BOTH(a_time_limit_that_is_over_at_once_sends_term),
 	BOTH(a_command_that_ends_in_time_has_no_limit_reported),
 	BOTH(output_below_the_limit_passes_in_its_order),
 	BOTH(output_above_the_limit_is_cut_and_ends_the_command),
