@@ -575,6 +575,17 @@ static void find_facts(struct place *place)
 		place->facts = place->winner->facts;
 }
 
+const struct mark *place_find_absent_mount(const struct place *place)
+{
+	for (size_t i = 0; i < place->n_marks && place->base != place; i++) {
+		const struct mark *mark = place->marks[i];
+
+		if (mark->kind == MARK_ALLOW && mark->source && !counts(mark))
+			return mark;
+	}
+	return NULL;
+}
+
 bool place_is_pinned(const struct place *place)
 {
 	return place->marks[place->n_marks - 1]->kind == MARK_PIN;

@@ -301,7 +301,7 @@ static bool is_writable(const struct mark *mark)
 /* The facts about @grant's path outside, without links; NULL if it does not exist. */
 static const struct host_path *facts_of(struct planner *planner, const struct mark *grant)
 {
-	const struct host_path *facts = planner_facts(planner, mark_outside(grant));
+	const struct host_path *facts = planner_facts(planner, view_outside(planner, grant));
 
 	return facts && facts->real && facts->kind != HOST_LINK_REFUSED ? facts : NULL;
 }
@@ -310,7 +310,7 @@ static const struct host_path *facts_of(struct planner *planner, const struct ma
 static const char *repository_seen_at(struct planner *planner, const struct mark *grant,
 				      const char *real, const char *path)
 {
-	if (!grant->source)
+	if (!view_find_mount(planner, grant->path))
 		return path;
 	return planner_keep(planner, planner_rebase(planner, path, real, grant->path));
 }
@@ -325,7 +325,7 @@ static bool is_granted(struct planner *planner, const char *path, bool below)
 
 		if (mark->kind != MARK_ALLOW || !(mark->rights & RIGHT_WRITE))
 			continue;
-		facts = mark->source ? NULL : planner_facts(planner, at);
+		facts = view_find_mount(planner, at) ? NULL : planner_facts(planner, at);
 		at = facts && facts->real ? facts->real : at;
 		if (below ? is_below(at, path) : strcmp(at, path) == 0)
 			return true;
@@ -358,10 +358,12 @@ static bool is_protected(const struct planner *planner, const char *path)
 	return false;
 }
 
-/* Protects @path, where @outside is visible. */
-static void protect(struct planner *planner, const char *path, const char *outside)
+/* Protects @path, where @grant shows @outside, unless another mount covers it there. */
+static void protect(struct planner *planner, const struct mark *grant, const char *path,
+		    const char *outside)
 {
-	if (is_granted(planner, path, is_worktree(planner, outside)) || is_protected(planner, path))
+	if (view_find_mount(planner, path) != view_find_mount(planner, grant->path) ||
+	    is_granted(planner, path, is_worktree(planner, outside)) || is_protected(planner, path))
 		return;
 	planner_add_mark(planner, MARK_DENY, path, RIGHT_WRITE, protects);
 	if (planner->plan->git || strcmp(path_last(path), ".git") != 0)
@@ -379,10 +381,10 @@ static void protect_all(struct planner *planner, const struct mark *grant, const
 	const struct host_path *facts = planner_facts(planner, git);
 
 	if (facts && facts->kind != HOST_MISSING)
-		protect(planner, repository_seen_at(planner, grant, real, git), git);
+		protect(planner, grant, repository_seen_at(planner, grant, real, git), git);
 	for (size_t i = 0; i < host->n_repository; i++)
 		if (is_below(host->repository[i].path, real))
-			protect(planner,
+			protect(planner, grant,
 				repository_seen_at(planner, grant, real, host->repository[i].path),
 				host->repository[i].path);
 }
@@ -490,7 +492,8 @@ int mark_git(struct planner *planner)
 			/* kernel/probe takes a mark for ".git" as the question about all
 			 * repositories in that directory. */
 			planner_add_mark(planner, MARK_DENY,
-					 planner_join(planner, mark_outside(grant), ".git"),
+					 planner_join(planner, view_outside(planner, grant),
+						      ".git"),
 					 RIGHT_WRITE, protects);
 		else if (planner->host->git_unclear)
 			r = refuse_unclear(planner);

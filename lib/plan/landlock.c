@@ -206,6 +206,8 @@ int landlock_alone(struct planner *planner)
 
 		shown->landlocked = above ? above->landlocked : 0;
 		shown->carrier = above ? above->carrier : NULL;
+		if (place_find_absent_mount(place) && shown->landlocked)
+			return refuse_content(planner, place_find_absent_mount(place));
 		if (winner && (!is_plain(winner) || winner->source)) {
 			if (winner->content == CONTENT_SOCKET || !(winner->flags & MARK_ASKED))
 				continue;

@@ -265,16 +265,27 @@ static bool is_compared(const struct place *place, const struct step *carrier)
 	       carrier->kind == STEP_MASK;
 }
 
+/* The kind of file that the steps show at the place. Where the host was not asked about their path,
+ * the kind that the planner assumed. */
+static enum host_path_kind find_kind(struct planner *planner, const struct place *place,
+				     const struct step *carrier, const char *source)
+{
+	const struct host_path *facts = NULL;
+
+	if (carrier && carrier->kind != STEP_MASK)
+		facts = planner_facts(planner, source ? source : place->path);
+	if (!facts || facts->kind == HOST_LINK_REFUSED)
+		facts = place->facts;
+	return facts ? facts->kind : HOST_MISSING;
+}
+
 static int compare(struct planner *planner, const struct place *place)
 {
-	enum host_path_kind kind = place->facts ? place->facts->kind : HOST_MISSING;
 	const struct step *carrier = plan_find_carrier(planner->plan, place->path);
 	bool is_masked = carrier && carrier->kind == STEP_MASK;
-	const struct asked_path asked = {
-		.path = place->path,
-		.source = is_masked ? place->source : find_source(planner, carrier, place->path),
-		.kind = kind,
-	};
+	const char *source = is_masked ? place->source : find_source(planner, carrier, place->path);
+	enum host_path_kind kind = find_kind(planner, place, carrier, source);
+	const struct asked_path asked = { .path = place->path, .source = source, .kind = kind };
 	unsigned decided, permitted, more, less;
 
 	if (!is_compared(place, carrier))

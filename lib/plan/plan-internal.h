@@ -406,11 +406,18 @@ bool place_is_made(const struct place *place);
 struct step_origin place_find_origin(const struct place *place, unsigned rights);
 /* Do all denials here apply only to files that exist on the host? */
 bool place_is_only_guarded(const struct place *place);
+/* The optional mount at the place that has no source, so that nothing is mounted; or NULL. Rules
+ * below the place are about the mount's content, so what the host has there must not be visible. */
+const struct mark *place_find_absent_mount(const struct place *place);
 /* Must it be a mount point, so that it cannot be renamed? */
 bool place_is_pinned(const struct place *place);
 
 /* view.c */
 int view_build(struct planner *planner);
+/* The innermost mount with another source at or above @path, or NULL. */
+const struct mark *view_find_mount(const struct planner *planner, const char *path);
+/* The outside path of what @mark names: in the source of the mount around it, if there is one. */
+const char *view_outside(struct planner *planner, const struct mark *mark);
 /* The place at, or nearest above, @path; or NULL. */
 const struct place *view_find(const struct planner *planner, const char *path);
 /* Is anything below @path visible? */

@@ -604,20 +604,26 @@ static int narrow(struct planner *planner, struct shown *shown, const struct sho
 	return 0;
 }
 
+/* The file in the carrier's mount that a mount at this place covers, or NULL. */
+static const struct host_path *find_covered(struct planner *planner, const struct shown *shown)
+{
+	const struct place *place = shown->place, *around = shown->carrier->place;
+	const struct host_path *facts =
+		planner_facts(planner,
+			      planner_rebase(planner, place->path, around->path, around->source));
+
+	return facts && facts->kind != HOST_MISSING && facts->kind != HOST_LINK_REFUSED ? facts
+											: NULL;
+}
+
 /* The carrier's mount must contain the mount point: an existing file or directory. */
 static int check_target(struct planner *planner, const struct shown *shown)
 {
 	struct place *place = shown->place;
 	const struct shown *carrier = shown->carrier;
-	const struct host_path *facts;
-	const char *covered;
 
-	if (!carrier || place_is_fresh(carrier) || !carrier->place->source)
-		return 0;
-	covered =
-		planner_rebase(planner, place->path, carrier->place->path, carrier->place->source);
-	facts = planner_facts(planner, covered);
-	if (facts && facts->kind != HOST_MISSING && facts->kind != HOST_LINK_REFUSED)
+	if (!carrier || place_is_fresh(carrier) || !carrier->place->source ||
+	    find_covered(planner, shown))
 		return 0;
 	(void)sbx_error_what(planner->err, -ENOENT, "cannot mount %s at '%.200s'",
 			     origin_text(&place->winner->origin), place->path);
@@ -627,6 +633,22 @@ static int check_target(struct planner *planner, const struct shown *shown)
 		carrier->place->path);
 	sbx_error_fix(planner->err, "create it outside, or choose another target");
 	return -ENOENT;
+}
+
+/* Hides what an optional mount without a source would cover. */
+static int hide_covered(struct planner *planner, struct shown *shown, const struct mark *mount)
+{
+	struct place *place = shown->place;
+
+	place->facts = find_covered(planner, shown);
+	if (!place->facts)
+		return narrow(planner, shown, shown->carrier);
+	planner_note(planner, planner_format(planner, "'%s' is hidden", place->path),
+		     planner_format(planner, "%s mounts '%s' there if it exists, and it does not",
+				    origin_text(&mount->origin), mount->source));
+	place->marks[0]->flags |= MARK_TOLD;
+	entry_hide(planner, shown);
+	return 0;
 }
 
 /* A mount cannot remove reading that a Landlock rule above the place grants. */
@@ -643,7 +665,7 @@ static bool must_be_hidden(const struct planner *planner, struct place *place)
 static int show_place(struct planner *planner, struct shown *shown)
 {
 	struct place *place = shown->place;
-	const struct mark *winner = place->winner;
+	const struct mark *winner = place->winner, *absent = place_find_absent_mount(place);
 	int r;
 
 	if (strcmp(place->path, "/") == 0)
@@ -668,7 +690,9 @@ static int show_place(struct planner *planner, struct shown *shown)
 		if (r < 0)
 			return r;
 	} else if (shown->carrier && !place_is_fresh(shown->carrier)) {
-		return narrow(planner, shown, shown->carrier);
+		return absent && shown->carrier->place->source
+			       ? hide_covered(planner, shown, absent)
+			       : narrow(planner, shown, shown->carrier);
 	} else if (shown->carrier && !winner) {
 		/* In a fresh writable directory, create a path that the command may not write
 		 * beforehand, under a mask. */

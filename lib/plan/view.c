@@ -124,19 +124,26 @@ static bool is_mount(const struct mark *mark)
 	       (mark->content == CONTENT_HOST || mark->content == CONTENT_OVERLAY);
 }
 
-/* The innermost mount with another source that contains @mark, or NULL. */
-static const struct mark *find_mount(const struct planner *planner, const struct mark *mark)
+const struct mark *view_find_mount(const struct planner *planner, const char *path)
 {
 	const struct mark *found = NULL;
 
-	for (size_t i = 0; i < planner->view.marks.n_rows && !mark->source; i++) {
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
 		const struct mark *mount = mark_at(planner, i);
 
-		if (is_mount(mount) && is_below(mark->path, mount->path) &&
+		if (is_mount(mount) && is_below(path, mount->path) &&
 		    (!found || is_below(mount->path, found->path)))
 			found = mount;
 	}
 	return found;
+}
+
+const char *view_outside(struct planner *planner, const struct mark *mark)
+{
+	const struct mark *mount = mark->source ? NULL : view_find_mount(planner, mark->path);
+
+	return mount ? planner_rebase(planner, mark->path, mount->path, mount->source)
+		     : mark_outside(mark);
 }
 
 static int find_facts(struct planner *planner, struct mark *mark, const struct mark *mount)
@@ -322,7 +329,9 @@ static int prepare_marks(struct planner *planner)
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++)
 		has_mounts |= is_mount(marks[i]);
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
-		const struct mark *mount = has_mounts ? find_mount(planner, marks[i]) : NULL;
+		const struct mark *mount = has_mounts && !marks[i]->source
+						   ? view_find_mount(planner, marks[i]->path)
+						   : NULL;
 		int r = find_facts(planner, marks[i], mount);
 
 		if (r < 0)
@@ -407,9 +416,11 @@ static unsigned find_difference(const struct place *place)
 	return (place->rights ^ place->parent->rights) & compared;
 }
 
+/* Of its own content, or a mask in its stead. */
 static bool has_own_mount(const struct place *place)
 {
-	return place->base == place || (place->winner && place->winner->content == CONTENT_OVERLAY);
+	return place->base == place || place_find_absent_mount(place) ||
+	       (place->winner && place->winner->content == CONTENT_OVERLAY);
 }
 
 /* Is there a file outside that a mount at this place covers? */

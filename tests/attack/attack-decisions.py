@@ -142,19 +142,26 @@ def paths(rng, trees):
 
 
 def mounts(rng, trees):
-    """A mount over a directory, mostly in a writable one: its name protects what is there."""
+    """A mount over a directory, mostly in a writable one: its name protects what is there. Sometimes its source does not
+    exist, and then what rules deny below the target must not be the host's."""
     targets = [path for path, kind in trees.kinds.items() if kind == "directory" and path.parent != trees.top]
     deep = [path for path in targets if path.parent.parent != trees.top]
-    if not targets or rng.random() < 0.6:
+    if not targets or rng.random() < 0.3:
         return ""
     target = rng.choice(deep or targets)
     mode = rng.choice(["ro", "rw", "tmpfs", "overlay", "mask"])
     # No rule names the source: Landlock goes by the inode, so rights of a mount hold at its source's own path, too.
     source = f", source: '{trees.source}'" if mode in ("ro", "rw") else ""
-    text = f"mounts: [{{target: '{target}', mode: {mode}{source}}}]\n"
+    below = [path for path in trees.kinds if path.is_relative_to(target) and path != target]
+    denied = ""
+    if source and below and rng.random() < 0.5:
+        source = f", source: '{trees.top}/absent', optional: true"
+        denied = f"- {{name: below, action: deny, match: {{op: fs.*, path: '{rng.choice(below)}'}}}}\n"
+    text = denied + f"mounts: [{{target: '{target}', mode: {mode}{source}}}]\n"
     if rng.random() < 0.7:
         above = rng.choice([path for path in target.parents if path.is_relative_to(trees.top) and path != trees.top])
-        text = f"- {{name: around, action: allow, match: {{op: fs.*, path: '{above}'}}}}\n" + text
+        operation = rng.choice(["fs.*", "fs.*", "[fs.read, fs.list, fs.exists]"])
+        text = f"- {{name: around, action: allow, match: {{op: {operation}, path: '{above}'}}}}\n" + text
     return text
 
 

@@ -232,6 +232,37 @@ static void what_was_found_is_protected_where_a_bind_shows_it(void)
 	expect_eq(flags_of(&planning, STEP_BIND, "/mnt/vendor"), STEP_IS_DIRECTORY);
 }
 
+/* The second grant names a path in the first one's source. */
+static void what_was_found_is_protected_where_a_grant_in_a_bind_writes(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_repository(&planning);
+	grant(&planning, GRANT_READ, "/home/user", "--bind");
+	planning.paths[0].target = "/mnt";
+	grant(&planning, GRANT_WRITE, "/mnt/p", "--write");
+	expect_plan(&planning);
+	expect_eq(flags_of(&planning, STEP_BIND, "/mnt/p"), STEP_IS_DIRECTORY);
+	expect(is_read_only(&planning, "/mnt/p/.git"));
+	expect_str(the_step(&planning, STEP_BIND, "/mnt/p/vendor/lib")->bind.source, SUB);
+}
+
+/* The mount has no repository, and the host's is not visible. */
+static void what_a_mount_covers_needs_no_protection(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_repository(&planning);
+	know(&planning, "/srv/new", HOST_DIRECTORY);
+	planning_load(&planning,
+		      "capabilities:\n"
+		      "- {name: home, match: {syscall: fs.*, path: /home/user/}, action: allow}\n"
+		      "mounts: [{source: /srv/new, target: /home/user/p, mode: rw}]\n");
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_BIND, PROJECT "/.git"));
+	expect(!(flags_of(&planning, STEP_BIND, PROJECT) & STEP_READ_ONLY));
+}
+
 static void on_an_overlay_nothing_is_protected(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -317,6 +348,8 @@ static const struct test tests[] = {
 	TEST(the_common_directory_of_a_worktree_is_shown_read_only),
 	TEST(a_project_that_is_not_visible_shows_no_common_directory),
 	TEST(what_was_found_is_protected_where_a_bind_shows_it),
+	TEST(what_was_found_is_protected_where_a_grant_in_a_bind_writes),
+	TEST(what_a_mount_covers_needs_no_protection),
 	TEST(on_an_overlay_nothing_is_protected),
 	TEST(what_was_found_elsewhere_is_left_alone),
 	TEST(refuses_a_repository_behind_a_link),

@@ -429,6 +429,47 @@ static void mounts_of_a_policy_are_put_into_the_tree(void)
 		   "p.yaml:2 'mounts[0].target'");
 }
 
+/* The rule about the secret is one about the mount, which is not there. */
+static void an_optional_mount_without_a_source_hides_its_target(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "capabilities:\n"
+		      "- {name: a, match: {syscall: fs.read, path: /srv/}, action: allow}\n"
+		      "- {name: d, match: {syscall: fs.read, path: /srv/at/secret}, action: deny}\n"
+		      "mounts: [{source: /absent, target: /srv/at, optional: true}]\n");
+	know(&planning, "/srv/at/secret", HOST_FILE);
+	know(&planning, "/srv/beside", HOST_FILE);
+	expect_plan(&planning);
+	expect(the_step(&planning, STEP_MASK, "/srv/at")->mask.is_directory);
+	expect(has_notice(&planning, "'/srv/at' is hidden"));
+	/* Without mounts it could not be hidden. */
+	planning.host.has_userns = false;
+	planning.host.cgroup = "/sys/fs/cgroup/user";
+	planning.host.has_cgroup_kill = true;
+	planning.request.tier = "reduced";
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "/srv/at", "no mount namespace", "leave it out"));
+}
+
+/* Otherwise the command could move /srv/p away and make a new /srv/p/at. */
+static void the_way_to_a_hidden_target_cannot_be_renamed(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "capabilities:\n"
+		      "- {name: a, match: {syscall: fs.*, path: /srv/}, action: allow}\n"
+		      "mounts: [{source: /absent, target: /srv/p/at, optional: true}]\n");
+	know(&planning, "/srv/p/at/file", HOST_FILE);
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_MASK, "/srv/p/at"));
+	expect_eq(flags_of(&planning, STEP_BIND, "/srv/p"), STEP_IS_DIRECTORY | STEP_NO_EXEC);
+}
+
 static void an_option_that_names_the_target_of_a_mount_is_about_the_mount(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -605,6 +646,8 @@ static const struct test tests[] = {
 	TEST(the_reduced_tier_has_the_hosts_tmp_read_only),
 	TEST(a_socket_is_opened_by_its_name),
 	TEST(mounts_of_a_policy_are_put_into_the_tree),
+	TEST(an_optional_mount_without_a_source_hides_its_target),
+	TEST(the_way_to_a_hidden_target_cannot_be_renamed),
 	TEST(an_option_that_names_the_target_of_a_mount_is_about_the_mount),
 	TEST(refuses_a_mount_without_its_source),
 	TEST(refuses_a_mount_with_a_source_that_means_nothing),
