@@ -505,7 +505,7 @@ void note_other_names(struct planner *planner)
 void note_ring(struct planner *planner)
 {
 	if (!planner->request->has_ring || planner->host->has_memfd_seal ||
-	    !is_limiting_exec(planner) || planner->ruled.exec_everywhere)
+	    !is_limiting_exec(planner) || decided_exec_everywhere(planner))
 		return;
 	planner_advise(planner,
 		       "the command can execute what it writes into the memory of its channel",

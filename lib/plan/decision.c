@@ -361,6 +361,16 @@ unsigned decided_anywhere(struct planner *planner, const struct asked_path *aske
 	return rights;
 }
 
+bool decided_exec_everywhere(struct planner *planner)
+{
+	const struct asked_path asked = {
+		.path = planner_join(planner, "/", planner->decided->fresh),
+		.kind = HOST_FILE,
+	};
+
+	return decided_rights(planner, &asked, RIGHT_EXEC) != 0;
+}
+
 static struct step_origin origin_of(struct planner *planner, const struct policy_decision *decision)
 {
 	const struct decided *decided = planner->decided;

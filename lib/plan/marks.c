@@ -54,7 +54,6 @@ void mark_everything(struct planner *planner, unsigned rights, unsigned flags,
 		struct mark *mark = planner_add_mark(planner, MARK_ALLOW, "/", RIGHT_EXEC, origin);
 
 		mark->flags = MARK_OURS | (flags & (MARK_RULED | MARK_PROJECT));
-		planner->ruled.exec_everywhere = true;
 	}
 	if (!(rights & RIGHTS_FILES))
 		return;

@@ -412,7 +412,7 @@ void add_filter(struct planner *planner)
 		step->seccomp.variants |= VARIANT_LOOPBACK;
 	if (planner->chosen.is_nested)
 		step->seccomp.variants |= VARIANT_NESTED;
-	if (is_limiting_exec(planner) && !planner->ruled.exec_everywhere)
+	if (is_limiting_exec(planner) && !decided_exec_everywhere(planner))
 		step->seccomp.variants |= VARIANT_NO_MEMFD_EXEC;
 	if (is_using_inet(planner) && is_limiting_ports(planner))
 		step->seccomp.variants |= VARIANT_PORTS;

@@ -190,7 +190,6 @@ struct choices {
 /* Facts from the policy's rules other than paths. */
 struct ruled {
 	bool has_exec;
-	bool exec_everywhere;
 	uint64_t file_size_max; /* smallest bound of all rules; UINT64_MAX: none */
 	struct step_origin file_size_origin;
 };
@@ -291,6 +290,8 @@ const char *origin_text(const struct step_origin *origin);
 int choose_template(struct planner *planner);
 int choose_tier(struct planner *planner);
 int check_layers(struct planner *planner);
+/* After decide_all(): refuses rules about execution that a nested sandbox would not be held to. */
+int check_nested(struct planner *planner);
 void add_namespaces(struct planner *planner);
 
 /* marks.c: makes all marks, in the order of their dependencies. */
@@ -393,6 +394,8 @@ void decided_free(struct decided *decided);
 unsigned decided_rights(struct planner *planner, const struct asked_path *asked, unsigned wanted);
 /* Those of @wanted that are granted at the path or below it, but not at both. */
 unsigned decided_anywhere(struct planner *planner, const struct asked_path *asked, unsigned wanted);
+/* May a program be executed that no rule names, wherever it is? */
+bool decided_exec_everywhere(struct planner *planner);
 /* Finds the rule that denies one of @rights; false if none does. */
 bool decided_denial(struct planner *planner, const struct asked_path *asked, unsigned rights,
 		    struct step_origin *ret);

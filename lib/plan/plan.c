@@ -417,6 +417,9 @@ static int choose(struct planner *planner)
 	r = decide_all(planner);
 	if (r < 0)
 		return r;
+	r = check_nested(planner);
+	if (r < 0)
+		return r;
 	r = decide_ports(planner);
 	if (r < 0)
 		return r;

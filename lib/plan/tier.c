@@ -292,6 +292,20 @@ int choose_tier(struct planner *planner)
 	return 0;
 }
 
+int check_nested(struct planner *planner)
+{
+	struct step_origin origin;
+
+	if (!planner->chosen.is_nested || decided_exec_everywhere(planner))
+		return 0;
+	origin = origin_of_setting(planner, planner_setting(planner, "isolation.nested"));
+	return error_fill(planner->err, -EOPNOTSUPP,
+			  "it excludes Landlock, and the command can execute a copy of any program "
+			  "in a file system that it mounts",
+			  "allow exec without a path, or remove 'nested'",
+			  "cannot limit what is executed under %s", origin_text(&origin));
+}
+
 static int refuse_layers(struct planner *planner, unsigned missing, const char *who)
 {
 	const char *name = layer_name(missing & -missing);

@@ -79,6 +79,7 @@ void check_paths(struct checker *checker, const struct rule *rule);
 void check_programs(struct checker *checker, const struct rule *rule);
 int check_mounts(struct checker *checker);
 int check_ports(struct checker *checker);
+int check_nested(struct checker *checker);
 int check_readers_make(const struct policy *policy, struct arena *arena, struct check_readers *ret);
 
 /*

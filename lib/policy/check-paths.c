@@ -600,6 +600,32 @@ int check_ports(struct checker *checker)
 	return 0;
 }
 
+int check_nested(struct checker *checker)
+{
+	_cleanup_judge_ struct judge judge = { .arena = ARENA_INIT };
+	const struct setting *nested = policy_get_setting(checker->policy, "isolation.nested");
+	const struct policy_request request = {
+		.operation = "exec",
+		.path = "/" NAME_BELOW,
+		.project_root = NO_PROJECT,
+		.sandbox = policy_sandbox_level(checker->policy),
+	};
+	struct policy_decision decision;
+	int r = nested && nested->number ? judge_open(checker->policy, &judge) : 0;
+
+	if (r < 0 || !judge.engine)
+		return r;
+	policy_decide(judge.engine, &request, &decision);
+	if (policy_permits(decision.verdict))
+		return 0;
+	check_warn(checker, CHECK_SETTING, nested->place,
+		   "the command can execute a copy of any program in a file system that it mounts",
+		   "allow exec without a path, or remove 'nested'",
+		   "no sandbox can limit what is executed under '%s'", nested->path);
+	checker->warning.is_refused = true;
+	return 0;
+}
+
 int check_mounts(struct checker *checker)
 {
 	_cleanup_judge_ struct judge judge = { .arena = ARENA_INIT };

@@ -170,6 +170,8 @@ def make_policy(rng, trees):
     text = "version: 1\n" + ("isolation: {nested: true}\n" if nested else "")
     text += "capabilities:\n- {name: system, action: allow, match: {op: [fs.read, fs.list, fs.exists, exec], "
     text += f"path: [/usr, /bin, /lib, /lib64, '{trees.probe}']}}}}\n"
+    if nested:  # which is refused with a list of programs
+        text += "- {name: programs, action: allow, match: {op: exec}}\n"
     for number in range(rng.randrange(1, 6)):
         text += (f"- {{name: r{number}, action: {'allow' if rng.random() < 0.65 else 'deny'}, "
                  f"match: {{op: {operations(rng)}, {paths(rng, trees)}}}")

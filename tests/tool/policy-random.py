@@ -89,7 +89,7 @@ def compare(path, text):
                            text=True, check=False)
     is_refused = check.returncode == 4
     if is_refused:
-        place = re.match(r"sbx-spawn: .*" + re.escape(path) + r":(\d+)(: | 'mounts| 'net\.loopback)", spawn.stderr)
+        place = re.match(r"sbx-spawn: .*" + re.escape(path) + r":(\d+)(: | 'mounts| 'net\.loopback| 'isolation\.nested)", spawn.stderr)
         agrees = place and re.search(rf"p\.yaml:{place.group(1)}:\d+: refused W", check.stdout)
     else:
         agrees = spawn.returncode == 0 or is_forgiven(spawn.stderr, text)

@@ -5,12 +5,15 @@
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 cp "$SBX_BUILD/tools/sbx-spawn" "$project/inner"
-policy() { # NESTED
+policy() { # NESTED [MATCH-OF-PROGRAMS]
 	cat >"$work/p.yaml" <<END
 version: 1
 capabilities:
   - name: system
-    match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /lib, /lib64, /sbin, /etc, $project]}
+    match: {op: [fs.read, fs.list, fs.exists], path: [/usr, /bin, /lib, /lib64, /sbin, /etc, $project]}
+    action: allow
+  - name: programs
+    match: {op: exec${2-}}
     action: allow
   - name: scratch
     match: {op: fs.*, path: /tmp}
@@ -32,6 +35,10 @@ for who in $starters; do
 	check "the_inner_one_has_both_filters_by_$who" test "$(printf '%s' "$out" | tr -dc 0-9)" -ge 2
 	run spawn -v -p "$work/p.yaml" -- true
 	check "a_notice_names_the_layer_that_nesting_lacks_by_$who" err_has Landlock
+	policy true ', path: [/usr, /bin, /lib, /lib64, /sbin]'
+	run spawn -p "$work/p.yaml" -- true
+	check "a_list_of_programs_that_would_not_hold_is_refused_by_$who" has_status 125
+	check "the_refusal_names_the_setting_by_$who" err_has "p.yaml:12 'isolation.nested'"
 	policy false
 	run spawn $room -q -p "$work/p.yaml" -- sh -c "$inside -q -- true"
 	check "without_leave_it_is_refused_by_$who" has_status 125

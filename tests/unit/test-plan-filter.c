@@ -32,8 +32,8 @@ static void refuses_tracing_where_a_tracer_would_reach_others(void)
 	} cases[] = {
 		{ NULL, "policy-sandbox", "'strict' has no processes", "standard" },
 		{ "isolation: {seccomp: strict}\nversion: 1\n", NULL, "'strict'", "standard" },
-		{ "isolation: {nested: true}\nversion: 1\n", NULL, "excludes Landlock",
-		  "isolation.nested" },
+		{ "isolation: {nested: true}\ndefaults: {exec: allow}\nversion: 1\n", NULL,
+		  "excludes Landlock", "isolation.nested" },
 		{ "denySyscalls: [mount, ptrace]\nversion: 1\n", NULL, "'denySyscalls'",
 		  "in the policy" },
 	};

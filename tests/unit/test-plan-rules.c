@@ -253,6 +253,7 @@ static void the_inner_level_is_not_what_builds_sandboxes(void)
 {
 	static const char rule[] =
 		"isolation: {nested: true}\n"
+		"defaults: {exec: allow}\n"
 		"capabilities:\n"
 		"- {name: inner, match: {syscall: [fs.read, fs.list], path: /etc}, action: allow,"
 		" constraints: {require_sandbox: L2}}\n"

@@ -241,7 +241,8 @@ static void nested_is_without_landlock_and_says_so(void)
 	_cleanup_text_ struct text line = TEXT_INIT;
 
 	planning_open(&planning);
-	planning_load(&planning, "isolation: {nested: true}\nversion: 1\n");
+	planning_load(&planning,
+		      "isolation: {nested: true}\ndefaults: {exec: allow}\nversion: 1\n");
 	expect_plan(&planning);
 	expect(!(planning.plan->layers & LAYER_LANDLOCK));
 	expect(!find_step(&planning, STEP_LANDLOCK, NULL));
@@ -251,6 +252,41 @@ static void nested_is_without_landlock_and_says_so(void)
 	expect(strstr(text_string(&line), "(nested: no landlock)"));
 	planning.host.landlock_abi = 0;
 	expect_plan(&planning);
+}
+
+/* The command could execute a copy of any program in a tmpfs of its own. */
+static void nested_refuses_limits_of_what_is_executed(void)
+{
+	static const char *const policies[] = {
+		"isolation: {nested: true}\nversion: 1\n",
+		"isolation: {nested: true}\n"
+		"capabilities:\n"
+		"- {name: r, match: {syscall: exec, path: /usr}, action: allow}\n",
+		"isolation: {nested: true}\n"
+		"capabilities:\n"
+		"- {name: all, match: {syscall: exec}, action: allow}\n"
+		"- {name: none, match: {syscall: exec}, action: deny}\n",
+	};
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	for (size_t i = 0; i < N_ELEMENTS(policies); i++) {
+		planning_load(&planning, policies[i]);
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, "p.yaml:1 'isolation.nested'", "excludes Landlock",
+			    "allow exec without a path"));
+	}
+	/* A denial by name holds: that file is mounted 'noexec'. */
+	planning_load(
+		&planning,
+		"isolation: {nested: true}\n"
+		"capabilities:\n"
+		"- {name: all, match: {syscall: exec}, action: allow}\n"
+		"- {name: u, match: {syscall: [fs.read, fs.list], path: /usr}, action: allow}\n"
+		"- {name: d, match: {syscall: exec, path: /usr/bin/sudo}, action: "
+		"deny}\n");
+	expect_plan(&planning);
+	expect(flags_of(&planning, STEP_BIND, "/usr/bin/sudo") & STEP_NO_EXEC);
 }
 
 static void an_ordinary_user_keeps_the_uid(void)
@@ -358,6 +394,7 @@ static const struct test tests[] = {
 	TEST(layers_that_are_there_may_be_required),
 	TEST(false_for_a_layer_does_not_disable_it),
 	TEST(nested_is_without_landlock_and_says_so),
+	TEST(nested_refuses_limits_of_what_is_executed),
 	TEST(an_ordinary_user_keeps_the_uid),
 	TEST(a_command_of_root_gets_a_user_of_its_own),
 	TEST(refuses_to_run_the_command_as_root),

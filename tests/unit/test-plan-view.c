@@ -484,7 +484,8 @@ static void the_names_of_its_users_keys_are_hidden(void)
 		planning_load(&planning,
 			      "capabilities:\n" RULE("keys", ALL_FILES, "/proc/keys", "deny"));
 	}
-	planning_load(&planning, "version: 1\nisolation: {nested: true}\n");
+	planning_load(&planning,
+		      "isolation: {nested: true}\ndefaults: {exec: allow}\nversion: 1\n");
 	expect_plan(&planning);
 	expect(!find_step(&planning, STEP_MASK,
 			  "/proc/keys")); /* needed to mount /proc in a user namespace */

@@ -568,7 +568,11 @@ static void a_program_that_may_be_read_is_fine(void)
 	expect_warnings(RULES EXEC("/usr/a") RULE("r", "syscall: fs.read", "allow"), "");
 	expect_warnings("mounts: [{target: /opt, source: /usr}]\n" RULES EXEC("/opt/a"), "");
 	expect_warnings("defaults: {fs: allow}\n" RULES EXEC("/opt/a"), "");
-	expect_warnings("isolation: {nested: true}\n" RULES EXEC("/opt/a"), "");
+	expect_warnings("isolation: {nested: true}\n" RULES EXEC("/opt/a")
+				RULE("r", "syscall: exec", "allow"),
+			"W06 3:3");
+	/* Nor can it be limited what is executed there. */
+	expect_warnings("isolation: {nested: true}\n" RULES EXEC("/opt/a"), "W21 1:21");
 	/* Sections are checked for system directories, too. */
 	expect_warnings("version: 1\nexec: {rules: [{action: allow, path: /usr/a}]}\n", "");
 }
