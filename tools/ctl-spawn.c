@@ -18,7 +18,6 @@
 #include "base/path.h"
 #include "base/tree.h"
 #include "base/units.h"
-#include "spawn/spawn.h"
 
 #define SPAWN_NAME "sbx-spawn"
 #define FIRST_OTHER_FD 3
@@ -171,7 +170,6 @@ int spawn_ask(struct ctl *ctl, const char *cwd, const char *const *words, struct
 	char path[4096];
 	size_t n = 0;
 	int r = spawn_find(path, err), status;
-	bool has_plan;
 	pid_t pid;
 
 	if (r < 0)
@@ -188,12 +186,9 @@ int spawn_ask(struct ctl *ctl, const char *cwd, const char *const *words, struct
 	if (pid < 0)
 		return pid;
 	status = spawn_wait(pid);
-	/* Without the command there is a plan, too: it may exist later, when the sandbox is
-	 * started. */
-	has_plan = status == 0 || status == SPAWN_CANNOT_EXECUTE || status == SPAWN_NOT_FOUND;
-	r = has_plan ? read_back(answer, ret) : -EPROTO;
-	if (status != 0 && r < 0)
+	if (status != 0)
 		return tell_refusal(errors, err);
+	r = read_back(answer, ret);
 	return r < 0 ? sbx_error_what(err, r, "cannot parse the output of sbx-spawn") : 0;
 }
 

@@ -45,16 +45,27 @@ begin status -- sh -c 'exit 42'
 run sbx-ctl wait status
 check a_status_is_passed_through has_status 42
 
-# A command that cannot be executed counts as not started.
-for command in /no/such/program /etc/passwd; do
+# A command that cannot be executed is refused at once, and again if it is so only when it is started.
+install -m 644 /bin/true plain
+for command in /no/such/program ./plain; do
 	id=not-${command##*/}
-	sbx-ctl create --id "$id" -- "$command" >/dev/null
-	run sbx-ctl start "$id"
-	check "a_command_that_cannot_be_executed_is_not_started_$id" has_status 125
+	run sbx-ctl create --id "$id" --read . -- "$command"
+	check "a_command_that_cannot_be_executed_is_not_stored_$id" has_status 2
 	check "why_it_cannot_be_executed_is_said_$id" err_has "cannot execute '$command'"
-	check "it_has_ended_$id" state_is "$id" DESTROYED
-	sbx-ctl remove "$id"
+	check "no_directory_was_made_for_it_$id" is_gone "$id"
 done
+cp /bin/true program
+sbx-ctl create --id later --read . -- ./program >/dev/null
+mv program moved
+run sbx-ctl start later
+check a_command_that_is_gone_is_not_started has_status 125
+check that_it_is_gone_is_said err_has "cannot execute './program'"
+check it_still_waits_for_its_start state_is later CREATING
+mv moved program
+run sbx-ctl start later
+check with_its_command_it_starts has_status 0
+sbx-ctl wait later
+sbx-ctl remove later
 
 run sbx-ctl create --id bad --no-such-option -- true
 check an_option_that_sbx_spawn_does_not_know_is_refused has_status 2
