@@ -234,8 +234,8 @@ static int collect_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 		return r;
 	}
 	/* A configured sandbox waits for its start, an ended one for a look at its status. */
-	if (cleanup.keeps_directory && (cleanup.entry.state == SANDBOX_CREATING ||
-					(ctl_has_ended(&cleanup.entry) && !ctl->values->ended)))
+	if (cleanup.keeps_directory &&
+	    (cleanup.entry.waits || (ctl_has_ended(&cleanup.entry) && !ctl->values->ended)))
 		return 0;
 	if (ctl_has_ended(&cleanup.entry))
 		cleanup.keeps_directory = false;

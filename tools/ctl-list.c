@@ -62,7 +62,7 @@ static void add_status(struct text *out, const struct target *target)
 	else if (ctl_has_ended(entry))
 		text_add(out, "ended");
 	else
-		text_add(out, entry->state == SANDBOX_CREATING ? "created" : "orphaned");
+		text_add(out, entry->waits ? "created" : "orphaned");
 }
 
 /* ---- the other columns ---- */

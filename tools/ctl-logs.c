@@ -107,7 +107,7 @@ static int find_supervisor(struct following *following)
 	if (r < 0 || following->supervisor >= 0)
 		return r < 0 ? 0 : 1;
 	if (!target.is_alive)
-		return target.entry.state == SANDBOX_CREATING;
+		return target.entry.waits;
 	if (target.entry.supervisor > 0)
 		following->supervisor =
 			process_open(target.entry.supervisor, target.entry.supervisor_start);

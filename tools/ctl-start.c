@@ -213,7 +213,7 @@ static int start_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 	r = configuration_read(ctl, id, &words, err);
 	if (r < 0 || !words)
 		return r;
-	if (target.is_alive || target.entry.state != SANDBOX_CREATING)
+	if (target.is_alive || !target.entry.waits)
 		return ctl_fail(err, -EEXIST, "start", id,
 				target.is_alive ? "it is running" : "it has run already",
 				"each can be started once: 'sbx-ctl create' creates another");

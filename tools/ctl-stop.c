@@ -98,7 +98,7 @@ static int open_supervisor(struct ctl *ctl, const char *id, struct target *targe
 
 	if (r < 0)
 		return r;
-	if (!target->is_alive && target->entry.state == SANDBOX_CREATING)
+	if (!target->is_alive && target->entry.waits)
 		return ctl_fail(err, -ECHILD, "stop", id, "it was not started",
 				"remove it: sbx-ctl remove ID");
 	if (target->is_alive && target->entry.supervisor == 0)

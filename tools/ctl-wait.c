@@ -108,7 +108,7 @@ int ctl_verb_wait(void *context, int n_operands, char *operands[], struct sbx_er
 		return wait_alive(&ctl, id, &target, err);
 	if (target.entry.has_status)
 		return target.entry.status;
-	if (target.entry.state == SANDBOX_CREATING)
+	if (target.entry.waits)
 		return ctl_fail(err, -ESRCH, "wait for", id, "it was not started",
 				"start it: sbx-ctl start ID");
 	return ctl_fail(err, -ESRCH, "wait for", id, "its supervisor was killed",

@@ -168,7 +168,7 @@ int ctl_read_running(struct ctl *ctl, const char *id, struct target *ret, struct
 	if (ctl_has_ended(&ret->entry))
 		return ctl_fail(err, -ESRCH, "find a running sandbox", id, "it has ended",
 				"'sbx-ctl create' creates another");
-	if (ret->entry.state == SANDBOX_CREATING)
+	if (ret->entry.waits)
 		return ctl_fail(err, -ESRCH, "find a running sandbox", id,
 				"it was created, but not started", "start it: sbx-ctl start ID");
 	return ctl_fail(err, -ESRCH, "find a running sandbox", id,

@@ -303,7 +303,8 @@ int spawn_register(struct spawn_run *run, struct sbx_error *err)
 		if (r < 0)
 			return sbx_error_what(err, r, "cannot listen for 'sbx-ctl exec'");
 	}
-	return 0;
+	/* Names the supervisor: from now on the sandbox does not wait for a start any more. */
+	return run->is_adopted ? spawn_set_state(run, SANDBOX_CREATING, err) : 0;
 }
 
 int spawn_set_state(struct spawn_run *run, enum sandbox_state state, struct sbx_error *err)

@@ -23,7 +23,6 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "base/file.h"
 #include "base/text.h"
 
 #define NEW_STATE_NAME "state.json.new"
@@ -143,19 +142,13 @@ int registration_claim(int registry, const char *id, struct registration *ret,
 	return 0;
 }
 
-/* Was it made by sbx-ctl create, and has it not been started? */
-static bool waits_for_start(int registry, const struct registration *registration)
+static bool waits_for_start(int registry, const char *id)
 {
 	_cleanup_(arena_deinit) struct arena arena = ARENA_INIT;
-	_cleanup_free_ char *bytes = NULL;
 	struct sandbox_entry entry;
-	size_t n_bytes;
+	bool is_alive;
 
-	return faccessat(registration->directory, SANDBOX_CONFIGURATION_NAME, F_OK, 0) == 0 &&
-	       file_read(registration->directory, STATE_NAME, STATE_BYTES_MAX, &bytes, &n_bytes,
-			 NULL) == 0 &&
-	       entry_read_state(registration->id, bytes, n_bytes, &arena, &entry, NULL) == 0 &&
-	       entry.state == SANDBOX_CREATING;
+	return registry_read(registry, id, &arena, &entry, &is_alive, NULL) == 0 && entry.waits;
 }
 
 int registration_adopt(int registry, const char *id, struct registration *ret,
@@ -166,7 +159,7 @@ int registration_adopt(int registry, const char *id, struct registration *ret,
 
 	if (r < 0)
 		return r;
-	if (!waits_for_start(registry, &claimed))
+	if (!waits_for_start(registry, id))
 		return fail(err, -EEXIST, "start", id, "a sandbox of this name has already run",
 			    "create another, or remove that one with 'sbx-ctl remove ID'");
 	take(ret, id, &claimed.directory);

@@ -185,14 +185,15 @@ int registry_read(int registry, const char *id, struct arena *arena, struct sand
 {
 	_cleanup_close_ int directory = registry_open_directory(registry, id);
 	struct sandbox_entry entry = { .state = SANDBOX_CREATING };
-	bool is_alive;
+	bool is_alive, has_state;
 
 	if (directory < 0)
 		return fail_to_find(id, directory, err);
 	/* Check the lock before and after: a sandbox that ends or starts in between is not
 	 * orphaned. */
 	is_alive = registry_is_locked(directory);
-	if (faccessat(directory, STATE_NAME, F_OK, 0) == 0) {
+	has_state = faccessat(directory, STATE_NAME, F_OK, 0) == 0;
+	if (has_state) {
 		int r = read_state(directory, id, arena, &entry, err);
 
 		if (r < 0)
@@ -201,6 +202,9 @@ int registry_read(int registry, const char *id, struct arena *arena, struct sand
 	entry.id = arena_copy(arena, id, strlen(id));
 	if (!entry.id)
 		return sbx_error_what(err, -ENOMEM, "no memory to read the sandbox '%s'", id);
+	/* Without a state its creator was killed. */
+	entry.waits = has_state && entry.state == SANDBOX_CREATING && entry.supervisor == 0 &&
+		      faccessat(directory, SANDBOX_CONFIGURATION_NAME, F_OK, 0) == 0;
 	entry.is_paused = faccessat(directory, SANDBOX_PAUSED_NAME, F_OK, 0) == 0;
 	*ret = entry;
 	*ret_is_alive = is_alive || registry_is_locked(directory);

@@ -14,8 +14,8 @@
  *
  * The directory itself is locked, so that a start creates no lock file. If the lock is free, the
  * supervisor has exited or was killed, and sbx-ctl gc may clean up after it; a directory with a
- * configuration may also wait to be started, or to be removed. The registry is never visible inside
- * a sandbox.
+ * configuration may also wait to be started, or to be removed. The state of one that waits names no
+ * supervisor. The registry is never visible inside a sandbox.
  */
 
 #include <errno.h>
@@ -83,6 +83,7 @@ struct sandbox_entry {
 	uint64_t created_usec; /* since 1970 */
 	bool may_exec;
 	bool is_paused;	    /* from the file of that name; not written */
+	bool waits;	    /* made by sbx-ctl create, and no supervisor took it; not written */
 	bool has_status;    /* the command has ended */
 	int status;	    /* as sbx-spawn returned it */
 	const char *reason; /* "exit", "signal", "time", "oom", "setup", "killed" */

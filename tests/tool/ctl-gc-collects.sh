@@ -68,6 +68,24 @@ check so_does_a_state_that_was_half_written is_gone half
 check an_entry_with_a_malformed_state_is_removed is_gone broken
 check all_of_it_is_no_failure has_status 0
 
+# A start that was killed before the command ran. Its state names the supervisor; one that waits names none.
+sbx-ctl create --id begun -- true >/dev/null
+sed -i 's/"supervisor":[^,]*,/"supervisor":1,/; s/"supervisor_start":[^,]*,/"supervisor_start":1,/' "$sandboxes/begun/state.json"
+mkdir -m 700 "$sandboxes/empty"
+run sbx-ctl list
+check a_killed_start_is_shown_as_orphaned grep -Eq '^begun +orphaned' "$work/out"
+check an_entry_without_a_state_is_shown_as_orphaned grep -Eq '^empty +orphaned' "$work/out"
+check one_that_waits_is_shown_as_created grep -Eq '^waits +created' "$work/out"
+run sbx-ctl start begun
+check a_killed_start_is_not_repeated err_has 'it has run already'
+run sbx-ctl wait begun
+check wait_says_that_its_supervisor_was_killed err_has 'its supervisor was killed'
+run sbx-ctl gc
+check gc_ends_a_killed_start out_is 'begun: recorded that it was killed
+empty: removed its directory'
+check a_killed_start_has_ended state_is begun DESTROYED
+check one_that_waits_is_kept state_is waits CREATING
+
 # A directory that cannot be cleaned up does not prevent the others from being cleaned up.
 mkdir -m 700 "$sandboxes/a1" "$sandboxes/a1/strange" "$sandboxes/a2"
 run sbx-ctl gc

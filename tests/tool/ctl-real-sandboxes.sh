@@ -87,6 +87,20 @@ run timeout 100 sbx-ctl remove --force d
 check one_that_is_held_can_be_removed ends_with 0
 check it_is_gone is_gone d
 
+# A supervisor that is killed before it makes PID 1 has taken the sandbox over: it does not wait any more.
+if command -v strace >/dev/null; then
+	sbx-ctl create --id begun -- true >/dev/null
+	strace -qq -o "$work/trace" -e trace=signalfd4 -e inject=signalfd4:signal=KILL sbx-spawn --id begun -- true >/dev/null 2>&1
+	check its_supervisor_is_killed grep -q 'killed by SIGKILL' "$work/trace"
+	run sbx-ctl list
+	check a_killed_start_is_not_shown_as_created grep -Eq '^begun +orphaned' "$work/out"
+	run sbx-ctl gc
+	check gc_ends_a_killed_start out_has 'begun: recorded that it was killed'
+	sbx-ctl remove begun
+else
+	skip a_killed_start_is_not_shown_as_created 'strace is not installed'
+fi
+
 # SIGKILL of the supervisor kills all processes inside; gc removes the rest.
 begin k -- sh -c 'sleep 1000 & sleep 1000 & wait'
 init=$(member k init) cgroup=$(member k cgroup)

@@ -144,6 +144,21 @@ static void refuses_to_run_again_what_has_run(void)
 	expect_eq(adopted.directory, -EBADF);
 }
 
+static void refuses_to_adopt_what_a_killed_supervisor_had_taken(void)
+{
+	struct registration adopted = REGISTRATION_INIT;
+	struct sandbox_entry entry = rig_entry("a");
+	RIG;
+
+	rig_make(&rig, "a");
+	expect_eq(registration_adopt(rig.registry, "a", &adopted, &rig.err), 0);
+	entry.state = SANDBOX_CREATING;
+	entry.supervisor = getpid();
+	expect_eq(registration_write(&adopted, &entry, &rig.err), 0);
+	registration_deinit(&adopted);
+	expect_eq(registration_adopt(rig.registry, "a", &adopted, &rig.err), -EEXIST);
+}
+
 static void refuses_to_adopt_what_was_not_made_for_it(void)
 {
 	struct registration made = REGISTRATION_INIT;
@@ -393,6 +408,7 @@ static const struct test tests[] = {
 	TEST(adopts_nothing_that_is_not_there),
 	TEST(a_sandbox_is_adopted_once),
 	TEST(refuses_to_run_again_what_has_run),
+	TEST(refuses_to_adopt_what_a_killed_supervisor_had_taken),
 	TEST(refuses_to_adopt_what_was_not_made_for_it),
 	TEST(removes_the_directory_with_all_that_it_put_there),
 	TEST(removing_what_is_gone_already_succeeds),
