@@ -76,10 +76,10 @@ static int signalled(struct source *source, short events)
 	return 0;
 }
 
-static int begin(struct desk *desk, int stdio[3])
+static int begin(struct desk *desk, uid_t uid, int stdio[3])
 {
 	const bool is_typed = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-	int r;
+	int r, given = 0;
 
 	/* Input is left to the reader of the output: the command gets /dev/null. */
 	if (!is_typed && isatty(STDIN_FILENO)) {
@@ -88,10 +88,12 @@ static int begin(struct desk *desk, int stdio[3])
 			return -errno;
 	}
 	r = terminal_lend(&desk->terminal, &desk->loop, NULL, stdio);
+	if (r == 1)
+		given = terminal_give(&desk->terminal, uid);
 	for (int fd = 0; fd < 3; fd++)
 		if (stdio[fd] < 0)
 			stdio[fd] = fd;
-	return r;
+	return given < 0 ? given : r;
 }
 
 static int watch(struct desk *desk, int socket)
@@ -129,14 +131,14 @@ static void drain(struct desk *desk)
 }
 
 /* Sends the request with the command's stdin, stdout and stderr, and copies the terminal's input
- * and output until @socket has an answer. 0 or negative errno. */
-static int terminal_wait(int socket, const struct text *packet)
+ * and output until @socket has an answer. @uid: of the command. 0 or negative errno. */
+static int terminal_wait(int socket, uid_t uid, const struct text *packet)
 {
 	struct desk desk = { .loop = LOOP_INIT,
 			     .signals = SIGNALS_INIT,
 			     .terminal = TERMINAL_INIT };
 	int stdio[3] = { -EBADF, -EBADF, -EBADF };
-	int r = begin(&desk, stdio);
+	int r = begin(&desk, uid, stdio);
 	bool is_lent = r == 1;
 
 	if (r >= 0)
@@ -180,7 +182,7 @@ static int connect_to(struct ctl *ctl, const char *id)
 	return take_fd(&fd);
 }
 
-static int ask(int socket, char *const words[], int n_words, char answer[ANSWER_MAX],
+static int ask(int socket, uid_t uid, char *const words[], int n_words, char answer[ANSWER_MAX],
 	       size_t *ret_n_bytes)
 {
 	_cleanup_text_ struct text packet = TEXT_INIT;
@@ -197,7 +199,7 @@ static int ask(int socket, char *const words[], int n_words, char answer[ANSWER_
 	json_end_object(&json);
 	r = text_status(&packet);
 	if (r == 0)
-		r = terminal_wait(socket, &packet);
+		r = terminal_wait(socket, uid, &packet);
 	if (r < 0)
 		return r;
 	n = fd_receive(socket, answer, ANSWER_MAX, NULL, 0, &n_fds);
@@ -264,6 +266,8 @@ int ctl_verb_exec(void *context, int n_operands, char *operands[], struct sbx_er
 	if (!answer)
 		return sbx_error_what(err, -ENOMEM, "no memory to ask '%s'", id);
 	socket = connect_to(&ctl, id);
-	r = socket < 0 ? socket : ask(socket, operands + 1, n_operands - 1, answer, &n_bytes);
+	r = socket < 0
+		    ? socket
+		    : ask(socket, target.entry.uid, operands + 1, n_operands - 1, answer, &n_bytes);
 	return r < 0 ? fail(id, r, err) : understand(id, answer, n_bytes, err);
 }

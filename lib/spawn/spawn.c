@@ -365,12 +365,8 @@ static int prepare_terminal(struct spawn *spawn)
 	if (has_step(spawn, STEP_TERMINAL))
 		return 0;
 	r = terminal_lend(&spawn->terminal, &spawn->loop, spawn_output_left(spawn), spawn->stdio);
-	/* The command of root has another uid. Without CAP_CHOWN it only cannot open its terminal
-	 * as /dev/stderr. */
-	if (r > 0 && spawn->plan->uid != geteuid() &&
-	    fchown(spawn->terminal.inner, spawn->plan->uid, (gid_t)-1) < 0 && errno != EPERM &&
-	    errno != EINVAL)
-		r = -errno;
+	if (r > 0)
+		r = terminal_give(&spawn->terminal, spawn->plan->uid);
 	if (r >= 0)
 		return 0;
 	(void)spawn_fail(spawn, r, "cannot make a terminal for the command");

@@ -21,6 +21,7 @@
 
 #include "spawn/terminal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -258,6 +259,13 @@ int terminal_lend(struct terminal *terminal, struct loop *loop, uint64_t *left, 
 			stdio[fd] = terminal->inner;
 	r = begin_relays(terminal, loop, ours, left);
 	return r < 0 ? r : 1;
+}
+
+int terminal_give(const struct terminal *terminal, uid_t uid)
+{
+	if (uid == geteuid() || fchown(terminal->inner, uid, (gid_t)-1) == 0)
+		return 0;
+	return errno == EPERM || errno == EINVAL ? 0 : -errno;
 }
 
 void terminal_drain(struct terminal *terminal)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <termios.h>
 
 #include "spawn/loop.h"
@@ -48,6 +49,9 @@ int terminal_begin(struct terminal *terminal, struct loop *loop, int master, boo
  * and the command starts in its background. -ENOTUNIQ: the fds are different terminals.
  */
 int terminal_lend(struct terminal *terminal, struct loop *loop, uint64_t *left, int stdio[3]);
+/* Makes @uid the owner of a lent terminal, which no other process has open, so that the command can
+ * open it again as /dev/stderr. Without CAP_CHOWN it only cannot do that: 0. */
+int terminal_give(const struct terminal *terminal, uid_t uid);
 /* The command reads: it gets the input from now on, while the supervisor is in the foreground. */
 void terminal_want_input(struct terminal *terminal);
 /* When terminal_check() must check whether the supervisor is in the foreground. */

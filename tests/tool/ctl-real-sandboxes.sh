@@ -81,6 +81,9 @@ if [ "$(member d may_exec)" = true ]; then
 	check a_program_that_is_not_there_is_told err_has "cannot execute '/nonexistent'"
 	run sbx-ctl exec d -- /etc/passwd
 	check a_file_that_is_not_a_program_is_126 has_status 126
+	run supervisor terminal sbx-ctl exec d -- sh -c 'echo again >/dev/stderr; stat -Lc %u:%a /dev/stderr; id -u'
+	check its_terminal_can_be_opened_again out_has again
+	check its_terminal_is_its_own_alone test "$(sed -n 's/:6[02]0.*//p' "$work/out")" = "$(tail -n 1 "$work/out")"
 fi
 sbx-ctl pause d >/dev/null
 run timeout 100 sbx-ctl remove --force d
