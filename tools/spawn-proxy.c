@@ -360,13 +360,23 @@ void spawn_close_proxy(struct spawn_run *run)
 
 /* ---- at the end ---- */
 
+static bool is_unresolved(const struct handover_denial *denial)
+{
+	return strncmp(denial->reason, HANDOVER_UNRESOLVED, strlen(HANDOVER_UNRESOLVED)) == 0;
+}
+
 static void say_denial(const struct spawn_run *run, const struct handover_denial *denial)
 {
+	const char *fix = denial->fix ? denial->fix : "", *done = "denied";
 	bool is_ipv6 = strchr(denial->host, ':') != NULL;
 	_cleanup_text_ struct text line = TEXT_INIT;
 	struct sbx_error err = { .code = 0 };
 
-	text_addf(&line, is_ipv6 ? "denied [%s]" : "denied %s", denial->host);
+	if (is_unresolved(denial)) {
+		fix = "check the name, and the name servers in /etc/resolv.conf";
+		done = "did not resolve";
+	}
+	text_addf(&line, is_ipv6 ? "%s [%s]" : "%s %s", done, denial->host);
 	if (denial->port > 0)
 		text_addf(&line, ":%u", denial->port);
 	if (denial->count > 1)
@@ -375,11 +385,13 @@ static void say_denial(const struct spawn_run *run, const struct handover_denial
 		return;
 	(void)sbx_error_what(&err, 0, "%s", text_string(&line));
 	err.level = SBX_LEVEL_WARN;
-	if (denial->rule)
+	if (is_unresolved(denial))
+		sbx_error_why(&err, "%s: the host is allowed", denial->reason);
+	else if (denial->rule)
 		sbx_error_why(&err, "%s: %s", denial->reason, denial->rule);
 	else
 		sbx_error_why(&err, "%s: no rule allows it", denial->reason);
-	tool_tell_lines(run->tool, &err, denial->fix ? denial->fix : "");
+	tool_tell_lines(run->tool, &err, fix);
 }
 
 /* Also with -q: the network ended before the command. */
@@ -409,7 +421,7 @@ void spawn_say_denials(const struct spawn_run *run)
 		say_denial(run, &summary->denials[i]);
 	if (summary->n_denials + summary->n_denials_left_out <= n)
 		return;
-	text_addf(&rest, "denied %" PRIu64 " more; --report lists them",
+	text_addf(&rest, "denied or did not resolve %" PRIu64 " more; --report lists them",
 		  (uint64_t)(summary->n_denials - n) + summary->n_denials_left_out);
 	spawn_say_line(run, SBX_LEVEL_WARN, &rest);
 }
@@ -467,19 +479,27 @@ static void add_network(struct json_writer *json, const struct spawn_run *run)
 	json_end_object(json);
 }
 
+static void add_some(struct json_writer *json, const char *name,
+		     const struct handover_summary *summary, bool unresolved)
+{
+	json_member_array(json, name);
+	for (size_t i = 0; i < summary->n_denials; i++)
+		if (is_unresolved(&summary->denials[i]) == unresolved)
+			add_denial(json, &summary->denials[i]);
+	json_end_array(json);
+}
+
 void spawn_add_denials(struct json_writer *json, const struct spawn_run *run)
 {
 	const struct handover_summary *summary = run->proxy.summary;
 
 	add_network(json, run);
-	json_add_name(json, "denials");
 	if (!summary) {
+		json_add_name(json, "denials");
 		json_add_null(json);
 		return;
 	}
-	json_add_array(json);
-	for (size_t i = 0; i < summary->n_denials; i++)
-		add_denial(json, &summary->denials[i]);
-	json_end_array(json);
+	add_some(json, "denials", summary, false);
+	add_some(json, "unresolved", summary, true);
 	json_member_u64(json, "denials_left_out", summary->n_denials_left_out);
 }

@@ -190,6 +190,17 @@ enum turn connection_refuse(struct connection *connection, unsigned status, cons
 	return answer(connection, status, &refusal, true);
 }
 
+enum turn connection_refuse_name(struct connection *connection, unsigned status, const char *reason)
+{
+	const struct target *target = connection->target;
+	char host[HOSTNAME_TEXT_SIZE];
+
+	(void)hostname_print(&target->authority.host, host);
+	connection_counters(connection)->n_failed++;
+	report_unresolved(connection->proxy->report, host, target->authority.port, reason);
+	return connection_refuse(connection, status, reason);
+}
+
 /* The request could not be read: its connection has no message boundary any more. */
 static enum turn refuse_head(struct connection *connection, unsigned status, const char *reason)
 {
@@ -721,7 +732,8 @@ static void time_out_exchange(struct connection *connection)
 
 static void time_out_resolve(struct connection *connection)
 {
-	time_out_with(connection, 504, "name-server-timed-out");
+	continue_after(connection,
+		       connection_refuse_name(connection, 504, "name-server-timed-out"));
 }
 
 static void time_out_close(struct connection *connection)

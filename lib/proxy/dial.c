@@ -189,9 +189,8 @@ static enum turn take_answer(struct connection *connection, const struct resolve
 		enum resolver_status status =
 			answer->status == RESOLVER_FOUND ? RESOLVER_NOT_FOUND : answer->status;
 
-		connection_counters(connection)->n_failed++;
-		return connection_refuse(connection, refusals[status].status,
-					 refusals[status].reason);
+		return connection_refuse_name(connection, refusals[status].status,
+					      refusals[status].reason);
 	}
 	memcpy(target->addresses, answer->addresses, answer->n * sizeof(*answer->addresses));
 	target->n_addresses = answer->n;
@@ -216,10 +215,8 @@ enum turn dial_name(struct connection *connection)
 	connection_set_deadline(connection, proxy->with.timeouts.dial_usec);
 	r = resolver_ask(proxy->with.resolver, connection->target->authority.host.name, answered,
 			 connection, &connection->query);
-	if (r < 0) {
-		connection_counters(connection)->n_failed++;
-		return connection_refuse(connection, 502, "name-server-failed");
-	}
+	if (r < 0)
+		return connection_refuse_name(connection, 502, "name-server-failed");
 	connection_wait(connection, 0, 0);
 	return TURN_WAIT;
 }

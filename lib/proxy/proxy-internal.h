@@ -163,6 +163,9 @@ enum turn {
 
 /* Answers with @status and a reason, a word. Nothing of a response may have been sent. */
 enum turn connection_refuse(struct connection *connection, unsigned status, const char *reason);
+/* The same for a name that was not resolved, which the summary tells. */
+enum turn connection_refuse_name(struct connection *connection, unsigned status,
+				 const char *reason);
 /* Answers that the last judgement denies the request. */
 enum turn connection_refuse_denied(struct connection *connection);
 enum turn connection_begin_tunnel(struct connection *connection);

@@ -265,6 +265,15 @@ static void count_for_summary(struct report *report, const struct report_denial 
 		report->n_left_out++;
 }
 
+void report_unresolved(struct report *report, const char *host, uint16_t port, const char *reason)
+{
+	const struct report_denial row = {
+		.host = host, .port = port, .reason = reason, .rule = "", .fix = ""
+	};
+
+	count_for_summary(report, &row);
+}
+
 void report_denied(struct report *report, const struct report_denial *denial, uint64_t now_usec)
 {
 	struct denial *row;

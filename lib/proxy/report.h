@@ -47,6 +47,8 @@ int report_new(struct recorder *recorder, const char *sandbox, struct report **r
 struct report *report_free(struct report *report);
 
 void report_denied(struct report *report, const struct report_denial *denial, uint64_t now_usec);
+/* For the summary alone. @reason: HANDOVER_UNRESOLVED and more, which outlives the report. */
+void report_unresolved(struct report *report, const char *host, uint16_t port, const char *reason);
 void report_connected(struct report *report, const struct report_connection *connection);
 /* Writes denials whose second has passed; all of them for UINT64_MAX. */
 void report_flush(struct report *report, uint64_t now_usec);

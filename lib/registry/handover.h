@@ -85,6 +85,9 @@ enum handover_kind {
 	HANDOVER_END,
 };
 
+/* Reasons of an allowed host whose name was not resolved begin with it. */
+#define HANDOVER_UNRESOLVED "name-"
+
 /* Connections to one host and port that were denied for one reason. */
 struct handover_denial {
 	const char *host;

@@ -82,7 +82,7 @@ capabilities:
     action: allow
     constraints: {tls: any}
   - name: inner
-    match: {op: net.connect, host: inner.test}
+    match: {op: net.connect, host: [inner.test, gone.test]}
     action: allow
   - name: system
     match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /sbin, /lib, /lib64, /etc, "./"]}
@@ -131,6 +131,10 @@ inside curl -sS http://other.test:8080/
 check the_answer_says_what_to_type out_has 'match: { syscall: net.connect, host: "other.test", ports: 8080 }'
 check the_end_says_which_host_was_denied err_has other.test:8080
 check a_denied_name_is_not_resolved test "$(grep -c other "$work/queries")" -eq 0
+inside sh -c 'curl -sS http://gone.test/ http://gone.test/ -o /dev/null -o /dev/null -w "%{http_code} "'
+check a_name_that_does_not_exist_is_an_error out_is '502 502 '
+check the_end_says_once_which_name_was_not_resolved test "$(grep -c 'did not resolve gone.test:80 2 times' "$work/err")" -eq 1
+check it_says_that_the_policy_is_not_the_reason err_has 'why: name-not-found: the host is allowed'
 inside curl -sS -k https://origin.test:8443/ --connect-to origin.test:8443:other.test:8443
 check another_host_is_forbidden_for_tls is_denied 403
 inside curl -sS -k --connect-to other.test:8443:origin.test:8443 https://other.test:8443/

@@ -126,6 +126,23 @@ static void the_summary_counts_what_it_leaves_out(void)
 	expect_eq(summary->n_denials * 3 + summary->n_denials_left_out, 300);
 }
 
+static void a_name_that_was_not_resolved_is_only_in_the_summary(void)
+{
+	_cleanup_log_ struct log *log = log_new();
+	_cleanup_free_ struct handover_summary *summary = calloc(1, sizeof(*summary));
+
+	expect(summary != NULL);
+	report_unresolved(log->report, "a.test", 443, "name-not-found");
+	report_unresolved(log->report, "a.test", 443, "name-not-found");
+	report_flush(log->report, UINT64_MAX);
+	expect_str(read_log(log), "");
+	report_get_denials(log->report, summary);
+	expect_eq(summary->n_denials, 1);
+	expect_eq(summary->denials[0].count, 2);
+	expect_str(summary->denials[0].reason, "name-not-found");
+	expect(!summary->denials[0].fix);
+}
+
 static void a_record_that_cannot_be_written_is_sent_again(void)
 {
 	_cleanup_log_ struct log *log = log_new();
@@ -177,6 +194,7 @@ static const struct test tests[] = {
 	TEST(equal_denials_within_a_second_are_one_record),
 	TEST(many_different_denials_are_all_recorded),
 	TEST(the_summary_counts_what_it_leaves_out),
+	TEST(a_name_that_was_not_resolved_is_only_in_the_summary),
 	TEST(a_record_that_cannot_be_written_is_sent_again),
 	TEST(a_connection_has_its_record),
 	TEST_END,
