@@ -52,16 +52,6 @@ static const struct {
 	[STEP_PTS] = { true, 0 },
 };
 
-static struct mount_attributes attributes_of(const struct step *step)
-{
-	struct mount_attributes attributes = { .is_read_only = false };
-	size_t offset = carriers[step->kind].attributes;
-
-	if (offset > 0)
-		memcpy(&attributes, (const char *)step + offset, sizeof(attributes));
-	return attributes;
-}
-
 const struct step *plan_find_carrier(const struct plan *plan, const char *path)
 {
 	for (size_t i = plan->n_steps; i-- > 0;)
@@ -79,6 +69,20 @@ const struct step *plan_find_carrier_of(const struct plan *plan, const struct st
 	return carriers[step->kind].carries ? plan_find_carrier(&before, step_target(step)) : NULL;
 }
 
+/* A copy is mounted read-only over a file, or made in a tmpfs, whose attributes it has: in the
+ * root, which no step names, it is read-only, too. */
+static struct mount_attributes attributes_of(const struct plan *plan, const struct step *step)
+{
+	struct mount_attributes attributes = { .is_read_only = step->kind == STEP_FILE };
+	bool is_made = step->kind == STEP_FILE && !step->file.added;
+	const struct step *mount = is_made ? plan_find_carrier_of(plan, step) : step;
+	size_t offset = mount ? carriers[mount->kind].attributes : 0;
+
+	if (offset > 0)
+		memcpy(&attributes, (const char *)mount + offset, sizeof(attributes));
+	return attributes;
+}
+
 static unsigned mounted(const struct plan *plan, const char *path, enum host_path_kind kind)
 {
 	const struct step *carrier = plan_find_carrier(plan, path);
@@ -89,7 +93,7 @@ static unsigned mounted(const struct plan *plan, const char *path, enum host_pat
 		return permitted;
 	if (!carrier || carrier->kind == STEP_MASK)
 		return 0;
-	attributes = attributes_of(carrier);
+	attributes = attributes_of(plan, carrier);
 	/* Device nodes cannot be opened on a MS_NODEV mount. */
 	if (kind == HOST_DEVICE && !attributes.devices)
 		return 0;

@@ -35,6 +35,8 @@ for who in $starters; do
 	check "the_inner_one_has_both_filters_by_$who" test "$(printf '%s' "$out" | tr -dc 0-9)" -ge 2
 	run spawn -v -p "$work/p.yaml" -- true
 	check "a_notice_names_the_layer_that_nesting_lacks_by_$who" err_has Landlock
+	run spawn -p "$work/p.yaml" --print-plan -- true
+	check "no_copy_of_a_file_of_etc_is_called_written_by_$who" eval 'out_has "writes        /tmp" && ! out_has "/etc/passwd"'
 	policy true ', path: [/usr, /bin, /lib, /lib64, /sbin]'
 	run spawn -p "$work/p.yaml" -- true
 	check "a_list_of_programs_that_would_not_hold_is_refused_by_$who" has_status 125

@@ -95,7 +95,44 @@ static void a_policy_that_does_not_show_them_gets_none(void)
 	expect(!find_step(&planning, STEP_FILE, NULL));
 }
 
+/* Without Landlock only mounts forbid writing: that of a copy over a file is read-only, and so is
+ * the root, but a tmpfs is not. */
+static void copies_are_written_only_in_a_tmpfs(void)
+{
+	static const struct request_secret secret = { "KEY", "/srv/key" };
+	_cleanup_planning_ struct planning planning, home;
+	_cleanup_text_ struct text summary = TEXT_INIT;
+	const struct plan *plan;
+
+	open_without_lines(&planning);
+	know(&planning, "/srv/key", HOST_FILE);
+	planning_load(
+		&planning,
+		"isolation: {nested: true}\n"
+		"capabilities: [{name: a, action: allow, match: {op: [fs.read, fs.list, exec],"
+		" path: [/usr, /etc]}}]\n");
+	planning.request.secrets = &secret;
+	planning.request.n_secrets = 1;
+	expect_plan(&planning);
+	plan = planning.plan;
+	expect(the_step(&planning, STEP_FILE, "/etc/passwd")->file.added);
+	expect_eq(plan_permits(plan, "/etc/passwd", HOST_FILE) & RIGHT_WRITE, 0);
+	expect(plan_permits(plan, "/etc/passwd", HOST_FILE) & RIGHT_READ);
+	expect(find_step(&planning, STEP_FILE, "/run/secrets/KEY"));
+	expect_eq(plan_permits(plan, "/run/secrets/KEY", HOST_FILE) & RIGHT_WRITE, 0);
+	plan_add_summary(&summary, plan);
+	expect(!strstr(text_string(&summary), "/etc/passwd"));
+
+	planning_open(&home);
+	know(&home, "/home/user/.gitconfig", HOST_FILE);
+	grant(&home, GRANT_READ, "/home/user/.gitconfig", "--read");
+	expect_plan(&home);
+	expect(find_step(&home, STEP_FILE, "/home/user/.gitconfig"));
+	expect(plan_permits(home.plan, "/home/user/.gitconfig", HOST_FILE) & RIGHT_WRITE);
+}
+
 static const struct test tests[] = {
+	TEST(copies_are_written_only_in_a_tmpfs),
 	TEST(a_user_without_a_line_gets_one),
 	TEST(what_is_there_stays),
 	TEST(a_home_that_is_no_field_is_left_out),
