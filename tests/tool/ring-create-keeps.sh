@@ -9,6 +9,12 @@ run sbx-ring recv one
 check the_client_gets_all_it_has_sent out_is "$(seq 5)"
 check the_keeper_ends_when_both_have_left ended one
 
+run bash -c 'sbx-ring create script | { read -r line; seq 5 | sbx-ring send script & sbx-ring recv script; echo "$line"; }'
+check a_script_that_waits_for_the_line_can_use_the_name out_has "$(seq 5)"
+check the_line_names_the_channel out_has 'script: stream'
+run sbx-ring send --timeout 60s nobody </dev/null
+check a_side_without_a_keeper_fails_whatever_the_time_out has_status 1
+
 create two
 sbx-ring recv two >got &
 client=$!
