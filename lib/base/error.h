@@ -31,8 +31,9 @@ void error_fix_for(struct sbx_error *err, const char *fix, const char *id);
  *     why: p.yaml:14 names a path that does not exist
  *     fix: create it, or write 'optional: true' beside the path
  *
- * and, if set, a fourth one, "context:", before the fix, which is the last line. Untrusted bytes
- * are escaped (text_add_visible()).
+ * and, if set, a fourth one, "context:", before the fix, which is the last line. Without a why, the
+ * fix for EMFILE and ENFILE is to raise a limit, whatever the failed operation said. Untrusted
+ * bytes are escaped (text_add_visible()).
  */
 void error_add_text(struct text *out, const char *tool, const struct sbx_error *err);
 

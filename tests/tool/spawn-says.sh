@@ -10,6 +10,11 @@ on_a_terminal() {
 	places
 	(cd "$project" && as "$who" /usr/bin/python3 -B "$SBX_SOURCE/tests/tool/ctl-supervisor.py" terminal sbx-spawn "$@")
 }
+# Starts with a limit of open files that the tool itself reaches.
+with_files() {
+	places
+	(cd "$project" && ulimit -n "$1" && as "$who" sbx-spawn -- true)
+}
 n_lines() { wc -l <"$work/$1"; }
 
 # Commands that cannot be executed: PATH, status, message.
@@ -88,6 +93,10 @@ for who in $starters; do
 	run spawn --files 2 -- true
 	check "a_limit_of_files_that_is_too_low_is_named_to_$who" \
 		err_has 'why: the limit of 2 open files (--files) is reached before the command runs'
+	for files in 5 6 7 8; do
+		run with_files "$files"
+		check "the_limit_of_${files}_open_files_is_to_be_raised_by_$who" err_has 'fix: raise the limit'
+	done
 	run spawn --report-fd 0 -- true </dev/null
 	check "the_number_that_was_typed_is_named_to_$who" err_has 'cannot write the report to file descriptor 0'
 	check "a_usual_number_is_proposed_to_$who" err_has 'fix: open it in the shell: --report-fd=3 3>FILE'

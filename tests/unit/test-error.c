@@ -31,6 +31,27 @@ static void the_reason_defaults_to_the_errno(void)
 	expect_str(text_string(&text), "t: cannot open 'x'\n  why: No such file or directory\n");
 }
 
+/* Without a why nobody knew the cause, and a fix for the path would mislead. */
+static void too_many_open_files_are_not_the_fault_of_a_path(void)
+{
+	_cleanup_text_ struct text text = TEXT_INIT;
+	struct sbx_error err = { .code = 0 };
+
+	(void)sbx_error_what(&err, -EMFILE, "cannot open 'x'");
+	sbx_error_fix(&err, "remove it");
+	error_add_text(&text, "t", &err);
+	expect_str(text_string(&text), "t: cannot open 'x'\n  why: Too many open files\n"
+				       "  fix: raise the limit of open files (ulimit -n)\n");
+	text_reset(&text);
+	err.code = -ENFILE;
+	error_add_json(&text, &err);
+	expect(strstr(text_string(&text), "\"fix\":\"stop other programs, or raise the sysctl"));
+	text_reset(&text);
+	sbx_error_why(&err, "it is the 9th");
+	error_add_text(&text, "t", &err);
+	expect(strstr(text_string(&text), "fix: remove it\n"));
+}
+
 static void the_json_form_has_the_same_parts(void)
 {
 	_cleanup_text_ struct text text = TEXT_INIT;
@@ -167,6 +188,7 @@ static void a_hostile_name_still_makes_valid_json(void)
 static const struct test tests[] = {
 	TEST(prints_three_lines),
 	TEST(the_reason_defaults_to_the_errno),
+	TEST(too_many_open_files_are_not_the_fault_of_a_path),
 	TEST(the_json_form_has_the_same_parts),
 	TEST(the_closing_line_is_the_fix),
 	TEST(retelling_keeps_the_reason_and_the_fix),
