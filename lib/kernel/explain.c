@@ -60,7 +60,7 @@ static const struct meaning meanings[] = {
 	  "change the limit" },
 	{ STEP_CGROUP_LIMIT, EBUSY, false,
 	  "the parent cgroup contains processes, so its controllers cannot be enabled for children",
-	  "start sbx-spawn in its own cgroup: systemd-run --user --scope sbx-spawn ..." },
+	  "start sbx-spawn in its own cgroup: 'systemd-run --scope sbx-spawn ...' as root, with --user as another user" },
 
 	{ STEP_PIVOT, EINVAL, false,
 	  "'/' is not a mount point that pivot_root can exchange, as in an initramfs or a chroot",
