@@ -25,6 +25,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "policy/view.h"
 
@@ -637,20 +638,33 @@ static void note_hidden_project(struct planner *planner, bool is_there)
 	}
 }
 
+static int refuse_directory(struct planner *planner, const char *asked)
+{
+	const struct host_path *facts = host_find_path(planner->host, asked);
+	enum host_path_kind kind = facts ? facts->kind : HOST_DIRECTORY;
+
+	(void)sbx_error_what(planner->err, -ENOENT, "cannot start the command in '%.300s'", asked);
+	if (kind == HOST_MISSING) {
+		error_explain(planner->err, "that directory does not exist",
+			      "create it, or name another one with --cwd");
+	} else if (kind != HOST_DIRECTORY && kind <= HOST_OTHER) {
+		error_explain(planner->err, "it is not a directory", "name a directory with --cwd");
+	} else {
+		sbx_error_why(planner->err, "that directory is not shown in the sandbox");
+		sbx_error_fix(planner->err, "add --read %.300s, or name another one with --cwd",
+			      asked);
+	}
+	return -ENOENT;
+}
+
 int add_working_directory(struct planner *planner)
 {
 	const char *asked = asked_directory(planner);
 	const char *directory = asked ? asked : planner->request->project;
 	bool is_there = is_directory_there(planner, directory);
 
-	if (asked && !is_there) {
-		(void)sbx_error_what(planner->err, -ENOENT, "cannot start the command in '%.300s'",
-				     asked);
-		sbx_error_why(planner->err, "that directory is not shown in the sandbox");
-		sbx_error_fix(planner->err, "add --read %.300s, or name another one with --cwd",
-			      asked);
-		return -ENOENT;
-	}
+	if (asked && !is_there)
+		return refuse_directory(planner, asked);
 	if (!is_there && check_hidden_directory(planner, directory) < 0)
 		return -EACCES;
 	if (!asked)

@@ -144,21 +144,27 @@ static void the_command_starts_where_it_was_told(void)
 
 static void refuses_to_start_in_a_directory_that_is_not_visible(void)
 {
-	static const char *const directories[] = { "/srv", PROJECT "/absent", PROJECT "/file",
-						   "/tmp/outside" };
+	static const struct {
+		const char *path, *why, *fix;
+	} cases[] = {
+		{ "/srv", "not shown in the sandbox", "add --read /srv, or name another one" },
+		{ PROJECT "/absent", "does not exist", "create it, or name another one" },
+		{ PROJECT "/file", "it is not a directory", "name a directory with --cwd" },
+		/* The sandbox's private /tmp does not contain it. */
+		{ "/tmp/outside", "not shown in the sandbox", "add --read /tmp/outside, or name" },
+	};
 
-	for (size_t i = 0; i < N_ELEMENTS(directories); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		_cleanup_planning_ struct planning planning;
 
 		planning_open(&planning);
 		know(&planning, "/srv", HOST_DIRECTORY);
+		know(&planning, PROJECT "/absent", HOST_MISSING);
 		know(&planning, PROJECT "/file", HOST_FILE);
-		/* The sandbox's private /tmp does not contain it. */
 		know(&planning, "/tmp/outside", HOST_DIRECTORY);
-		planning.request.cwd = directories[i];
+		planning.request.cwd = cases[i].path;
 		expect_refusal(&planning, -ENOENT);
-		expect(says(&planning, "cannot start the command in", "not shown in the sandbox",
-			    "or name another one with --cwd"));
+		expect(says(&planning, "cannot start the command in", cases[i].why, cases[i].fix));
 	}
 }
 
