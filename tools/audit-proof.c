@@ -283,7 +283,9 @@ static int check(const struct reader *reader, struct hasher *hasher,
 	if (r >= 0)
 		r = merkle_verify_inclusion(hasher, proof->seq, proof->size, &leaf, proof->path,
 					    proof->n_path, &trail.last.root);
-	return r < 0 ? sbx_error_what(err, r, "the record does not lead to the signed root") : 0;
+	return r < 0 ? error_fill(err, r, "the record, its number or a hash was changed", NULL,
+				  "the record does not lead to the signed root")
+		     : 0;
 }
 
 int audit_verb_verify_proof(void *context, int n_operands, char *operands[], struct sbx_error *err)
@@ -324,6 +326,9 @@ int audit_verb_verify_proof(void *context, int n_operands, char *operands[], str
 		return r == -ENOMEM ? r : TOOL_UNREADABLE;
 	}
 	r = check(&reader, hasher, &verifier, err);
+	if (r < 0 && r != -EIO)
+		sbx_error_fix(err, "get the proof again with 'sbx-audit prove', and pass the key "
+				   "that 'sbx-audit setup' printed for its log with --key");
 	if (r < 0)
 		return r == -EIO ? r : TOOL_NO;
 	if (run->verbosity >= 0)

@@ -197,7 +197,7 @@ int note_verifier_parse(struct hasher *hasher, const char *string, size_t n,
 	(void)sbx_error_what(err, r, "cannot read the verifier key");
 	if (r == -EBADMSG)
 		sbx_error_why(err, "it is not NAME+HASH+KEY, or its hash belongs to another key");
-	sbx_error_fix(err, "copy the whole line that 'sbx-audit key' prints");
+	sbx_error_fix(err, "copy the whole line that 'sbx-audit setup' printed");
 	return r;
 }
 

@@ -18,12 +18,14 @@ run sbx-audit verify-proof -k "$key" "$proof"
 check a_proof_of_a_later_epoch_holds_with_the_first_key has_status 0
 run sbx-audit verify-proof -k "$(sbx-audit key -l "$log")" "$proof"
 check the_key_of_a_later_epoch_is_not_the_first has_status 1
+check the_key_to_pass_is_named err_has "fix: get the proof again with 'sbx-audit prove', and pass the key that 'sbx-audit setup' printed"
 
 changed() { # NAME SED
 	sed "$2" "$proof" >"$work/changed"
 	cmp -s "$proof" "$work/changed" && echo "# $1 changes nothing"
 	run sbx-audit verify-proof -k "$key" "$work/changed"
 	check "$1_is_found" test "$status" -eq 1 -o "$status" -eq 5
+	check "$1_has_a_cause_and_a_fix" eval "err_has 'fix: ' && ! err_has 'why: Bad message'"
 }
 changed another_record 's/"r29\\"/"r28\\"/; s/r29/r28/'
 changed another_number 's/"seq":30/"seq":31/'
@@ -46,6 +48,7 @@ run sbx-audit verify-proof "$proof"
 check without_a_key_it_proves_nothing has_status 2
 run sbx-audit verify-proof -k nonsense "$proof"
 check a_key_that_is_none_is_refused has_status 2
+check where_the_first_key_was_printed_is_said err_has "fix: copy the whole line that 'sbx-audit setup' printed"
 run sbx-audit prove -l "$log" 1000
 check a_missing_record_cannot_be_proved has_status 1
 run sbx-audit prove -l "$log" x
