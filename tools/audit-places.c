@@ -157,13 +157,11 @@ int places_directory(const struct audit_values *values, struct text *out, struct
 
 void places_explain_missing(const struct audit_values *values, struct sbx_error *err)
 {
-	sbx_error_why(err, "there is no log");
-	if (values->directory)
-		sbx_error_fix(err, "create it: sbx-audit setup --log %s", values->directory);
-	else
-		sbx_error_fix(err,
-			      "create it: sbx-audit setup; or name the directory of another with "
-			      "--log");
+	error_explain(err, "there is no log",
+		      values->directory
+			      ? "create it: sbx-audit setup"
+			      : "create it: sbx-audit setup; or name the directory of another with "
+				"--log");
 }
 
 int places_spool(struct text *out, struct sbx_error *err)
@@ -261,11 +259,13 @@ static int open_and_take_in(struct tool_run *run, uint64_t wait_usec, struct aud
 		r = heads_watch(run, log, err);
 	if (r < 0)
 		return r;
-	if (audit_log_is_broken(log, &seq))
-		log_write(&run->log, LOG_LEVEL_WARNING, NULL,
-			  "record %" PRIu64
-			  " was changed; 'sbx-audit verify --full' reports details",
-			  seq);
+	if (audit_log_is_broken(log, &seq)) {
+		struct sbx_error details = { .fix = "'sbx-audit verify --full' reports details" };
+
+		audit_name_log(run->values, &details);
+		log_write(&run->log, LOG_LEVEL_WARNING, NULL, "record %" PRIu64 " was changed; %s",
+			  seq, details.fix);
+	}
 	r = take_in(run, log, err);
 	if (r < 0)
 		return r;

@@ -108,9 +108,12 @@ static void tell_json(struct tool_run *run, enum retain_action action,
 		json_member_string(&json, "reason", action == RETAIN_DELETE_AGE ? "age" : "size");
 	json_member_bool(&json, "done", !problem && !values->dry_run);
 	if (problem) {
-		json_member_string(&json, "what", problem->what);
-		json_member_string(&json, "why", problem->why);
-		json_member_string(&json, "fix", problem->fix);
+		struct sbx_error told = *problem;
+
+		audit_name_log(values, &told);
+		json_member_string(&json, "what", told.what);
+		json_member_string(&json, "why", told.why);
+		json_member_string(&json, "fix", told.fix);
 	}
 	json_end_line(&json);
 }

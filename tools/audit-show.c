@@ -31,8 +31,7 @@ void details_deinit(struct details *details)
 	text_deinit(&details->host);
 }
 
-/* Quotes a word that a shell would split or interpret. */
-static void add_word(struct text *out, const char *bytes, size_t n_bytes)
+void audit_add_word(struct text *out, const char *bytes, size_t n_bytes)
 {
 	static const char plain[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=@%+,-";
@@ -82,7 +81,7 @@ static void read_words(struct json_scanner *scanner, const struct json_item *fir
 		decode(&item, &word);
 		if (command->len > 0)
 			text_add_char(command, ' ');
-		add_word(command, text_string(&word), word.len);
+		audit_add_word(command, text_string(&word), word.len);
 	}
 }
 
@@ -259,7 +258,7 @@ static void add_string(struct text *out, const struct json_item *item, bool is_w
 
 	decode(item, &decoded);
 	if (is_word)
-		add_word(&word, text_string(&decoded), decoded.len);
+		audit_add_word(&word, text_string(&decoded), decoded.len);
 	else
 		text_add_bytes(&word, text_string(&decoded), decoded.len);
 	text_add_visible(out, text_string(&word), word.len);

@@ -371,6 +371,7 @@ static int verify(struct tool_run *run, struct verify_options *options, struct s
 	progress_clear(&progress);
 	if (r < 0)
 		return r == -EINVAL ? TOOL_USAGE : r;
+	audit_name_log(run->values, &report.finding);
 	if (run->json)
 		say_json(run, &report);
 	else if (run->verbosity >= 0)
@@ -416,7 +417,8 @@ static int check_usage(const struct audit_values *values, int n_operands, struct
 	if (!values->seed_format && n_operands == 1)
 		return error_fill(
 			err, -EINVAL, "a log is a directory, which --log names",
-			"write: sbx-audit verify --log DIR",
+			values->directory ? "write: sbx-audit verify"
+					  : "write: sbx-audit verify --log DIR",
 			"too many arguments: verify takes a file only with --seed-format");
 	if (values->witness && (values->journal || values->journal_directory))
 		return error_fill(err, -EINVAL, "the log is compared with the heads of one of them",

@@ -101,6 +101,12 @@ int places_directory(const struct audit_values *values, struct text *out, struct
 void places_explain_missing(const struct audit_values *values, struct sbx_error *err);
 /* Opens the log for writing and imports the spool. Reports damage at its end. */
 int places_open(struct tool_run *run, struct audit_log **ret, struct sbx_error *err);
+/* ---- sbx-audit.c ---- */
+
+/* Adds the --log of @values (struct audit_values) to the commands in the fix, which would otherwise
+ * use the default log. */
+void audit_name_log(const void *values, struct sbx_error *err);
+
 /* ---- audit-places.c: retention ---- */
 
 struct keeping {
@@ -202,6 +208,8 @@ struct details {
 };
 #define _cleanup_details_ _cleanup_(details_deinit)
 void details_deinit(struct details *details);
+/* Adds a word, in quotes if a shell would split or interpret it. */
+void audit_add_word(struct text *out, const char *bytes, size_t n_bytes);
 void details_read(const char *body, size_t n_body, struct details *ret);
 /* Adds " host=a.example:443 status=3 reason=exit duration=1.2s command=make -j4", as far as known.
  */

@@ -9,6 +9,8 @@
 
 #include "audit.h"
 
+#include <string.h>
+
 #include "tool.h"
 
 #define OPTIONS_OF_CHOICE                                                                          \
@@ -142,6 +144,37 @@ static const struct verb_spec verbs[] = {
 	{ .name = NULL },
 };
 
+static bool is_verb(const char *word, size_t n)
+{
+	for (const struct verb_spec *verb = verbs; verb->name; verb++)
+		if (strlen(verb->name) == n && memcmp(verb->name, word, n) == 0)
+			return true;
+	return false;
+}
+
+void audit_name_log(const void *values, struct sbx_error *err)
+{
+	static const char name[] = "sbx-audit ", option[] = " --log";
+	const char *directory = ((const struct audit_values *)values)->directory;
+	const char *rest = err->fix, *verb, *end;
+	_cleanup_text_ struct text fix = TEXT_INIT;
+
+	while (directory && (verb = strstr(rest, name))) {
+		verb += strlen(name);
+		end = verb + strspn(verb, "abcdefghijklmnopqrstuvwxyz-");
+		text_add_bytes(&fix, rest, (size_t)(end - rest));
+		if (is_verb(verb, (size_t)(end - verb)) &&
+		    strncmp(end, option, strlen(option)) != 0) {
+			text_addf(&fix, "%s ", option);
+			audit_add_word(&fix, directory, strlen(directory));
+		}
+		rest = end;
+	}
+	text_add(&fix, rest);
+	if (text_status(&fix) == 0)
+		sbx_error_fix(err, "%s", text_string(&fix));
+}
+
 static const struct tool tool = {
 	.command = {
 		.name = "sbx-audit",
@@ -150,6 +183,7 @@ static const struct tool tool = {
 	},
 	.values_size = sizeof(struct audit_values),
 	.usage_status = TOOL_USAGE,
+	.adapt = audit_name_log,
 };
 
 int main(int argc, char *argv[])

@@ -361,6 +361,7 @@ void tool_tell(const struct tool_run *run, const struct sbx_error *err)
 {
 	const char *name = run->tool->command.name;
 	const char *level = err->level == SBX_LEVEL_WARN ? ": warning" : "";
+	struct sbx_error told = *err;
 	_cleanup_text_ struct text message = TEXT_INIT, head = TEXT_INIT;
 	const char *terminal = environment_value("TERM");
 	bool colored =
@@ -368,11 +369,13 @@ void tool_tell(const struct tool_run *run, const struct sbx_error *err)
 			  isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0 &&
 				  !environment_value("NO_COLOR"));
 
+	if (run->tool->adapt && run->values)
+		run->tool->adapt(run->values, &told);
 	if (run->json) {
-		error_add_json(&message, err);
+		error_add_json(&message, &told);
 	} else {
 		text_addf(&head, colored ? "\033[1;31m%s\033[0m%s" : "%s%s", name, level);
-		error_add_text(&message, text_string(&head), err);
+		error_add_text(&message, text_string(&head), &told);
 	}
 	(void)fd_write_all(STDERR_FILENO, text_string(&message), message.len);
 }

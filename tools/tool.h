@@ -36,6 +36,8 @@ struct tool {
 	struct command command;
 	size_t values_size; /* of the struct that the options' offsets point into */
 	int usage_status;   /* TOOL_USAGE; TOOL_FAILED where the status belongs to a command */
+	/* Adapts the fix of an error to the values, before it is printed; or NULL. */
+	void (*adapt)(const void *values, struct sbx_error *err);
 };
 
 /* The context of a verb. */

@@ -28,6 +28,17 @@ check an_empty_directory_cannot_be_read all_end_with 5 "$work/empty"
 check a_file_in_the_place_of_a_log_cannot_be_read all_end_with 5 "$work/file"
 check a_segment_that_is_no_database_cannot_be_read all_end_with 5 "$work/junk"
 check a_log_that_is_there_can_be_read all_end_with 0 "$log"
+
+# A command of a fix that is pasted must not use the default log.
+run sbx-audit append -l "$work/it's new" </dev/null
+check the_log_is_named_in_a_fix err_has "fix: create it with 'sbx-audit setup --log '$work/it'\\''s new''"
+run sbx-audit show 1000 -l "$log"
+check also_for_a_record_that_is_missing err_has "fix: see the last ones: sbx-audit tail --log $log"
+run sbx-audit tail -l "$work/junk"
+check and_before_the_options err_has "fix: check the log: sbx-audit verify --log $work/junk --full"
+run sbx-audit verify --json -l "$work/empty"
+check and_in_a_verdict out_has "create one with 'sbx-audit setup --log $work/empty'"
+check and_once_in_the_error eval "err_has 'setup --log $work/empty' && ! err_has 'empty --log'"
 mv "$log/key" "$work/key"
 check a_log_is_read_without_its_key all_end_with 0 "$log"
 check but_nothing_is_taken_in err_has 'the spool was not imported into the log'
