@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "kernel/kernel.h"
 #include "plan/plan.h"
 #include "spawn/foresee.h"
@@ -128,6 +129,7 @@ static const struct step *find_mask(const struct plan *plan, const char *path)
  * not enough, and the real path, which may be visible, is not the one that the file names. */
 static bool explain_hidden(const struct plan *plan, const char *interpreter, struct sbx_error *err)
 {
+	_cleanup_text_ struct text reads = TEXT_INIT;
 	const struct step *mask;
 	char hidden[PATH_MAX];
 
@@ -141,11 +143,13 @@ static bool explain_hidden(const struct plan *plan, const char *interpreter, str
 			      "sandbox does not show",
 			      interpreter, hidden);
 	mask = find_mask(plan, hidden);
-	if (mask && mask->origin.text)
+	if (mask && mask->origin.text) {
 		sbx_error_fix(err, "leave out what denies it: %s", mask->origin.text);
-	else
-		sbx_error_fix(err, "show it: --read %.300s, or add it to the paths of a rule",
-			      hidden);
+		return true;
+	}
+	foresee_add_hidden(plan, NULL, interpreter, &reads);
+	sbx_error_fix(err, "show what it needs:%s, or add that to the paths of a rule",
+		      text_string(&reads));
 	return true;
 }
 
@@ -212,8 +216,10 @@ static bool is_wide(const struct plan *plan, const char *path, size_t n)
 static bool explain_absent(const struct plan *plan, const char *command, int code,
 			   struct sbx_error *err)
 {
+	_cleanup_text_ struct text reads = TEXT_INIT;
 	_cleanup_free_ char *real = NULL;
 	char path[PATH_MAX], *slash;
+	bool is_file;
 
 	if ((code != -ENOENT && code != -EACCES) || plan->tier != TIER_FULL ||
 	    !find_outside(plan, command, path))
@@ -230,12 +236,13 @@ static bool explain_absent(const struct plan *plan, const char *command, int cod
 			      "outside it is '%.300s', a link to '%.300s', which the sandbox does "
 			      "not show",
 			      path, real);
-	if (is_wide(plan, real, (size_t)(slash - real))) {
-		sbx_error_fix(err, "show the file: --read %.300s", real);
-		return true;
-	}
-	*slash = '\0';
-	sbx_error_fix(err, "show the directory of the program: --read %.300s", real);
+	is_file = is_wide(plan, real, (size_t)(slash - real));
+	if (!is_file)
+		*slash = '\0';
+	foresee_add_hidden(plan, real, path, &reads);
+	sbx_error_fix(err, "show the %s%s: --read %.300s%s",
+		      is_file ? "file" : "directory of the program",
+		      reads.len > 0 ? " and what executes it" : "", real, text_string(&reads));
 	return true;
 }
 

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "kernel/interpreter.h"
 #include "kernel/kernel.h"
 #include "plan/plan.h"
@@ -261,4 +263,57 @@ bool foresee_find_hidden(const struct plan *plan, const char *path, char ret[sta
 		return false;
 	memcpy(ret, walk.done, sizeof(walk.done));
 	return true;
+}
+
+#define HIDDEN_MAX 8
+
+/* As --read would: the path, which may be a link, and what it leads to. */
+static void show(struct plan *plan, const char *path)
+{
+	const char *copy = arena_copy(&plan->arena, path, strlen(path));
+	const char *targets[] = { copy, copy ? path_follow(&plan->arena, copy) : NULL };
+
+	for (size_t i = 0; i < N_ELEMENTS(targets) && copy; i++)
+		plan->steps[plan->n_steps++] = (struct step){
+			.kind = STEP_BIND,
+			.bind = { .target = targets[i], .source = targets[i] },
+		};
+}
+
+/* Follows the program in a plan to which each hidden path is added once it was found. */
+static void add_hidden(struct plan *plan, const char *program, struct text *out)
+{
+	char name[PATH_MAX], hidden[PATH_MAX];
+	int n = 0;
+
+	(void)snprintf(name, sizeof(name), "%s", program);
+	for (int i = 0; i < NESTED_MAX; i++) {
+		_cleanup_close_ int fd = -EBADF;
+
+		for (; n < HIDDEN_MAX && foresee_find_hidden(plan, name, hidden); n++) {
+			text_addf(out, " --read %s", hidden);
+			show(plan, hidden);
+		}
+		fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		if (fd < 0 || interpreter_read(fd, name) < 0)
+			return;
+	}
+}
+
+void foresee_add_hidden(const struct plan *plan, const char *shown, const char *program,
+			struct text *out)
+{
+	size_t n_max = plan->n_steps + 2 * (HIDDEN_MAX + 1);
+	_cleanup_free_ struct step *steps = calloc(n_max, sizeof(*steps));
+	struct plan wider = *plan;
+
+	if (!steps)
+		return;
+	memcpy(steps, plan->steps, plan->n_steps * sizeof(*steps));
+	wider.steps = steps;
+	wider.arena = (struct arena)ARENA_INIT;
+	if (shown)
+		show(&wider, shown);
+	add_hidden(&wider, program, out);
+	arena_deinit(&wider.arena);
 }
