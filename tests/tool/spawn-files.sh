@@ -31,6 +31,12 @@ for who in $starters; do
 	run spawn --write . -- sh -c 'echo changed >keep/file && rm -r out'
 	check "write_of_the_directory_itself_by_$who" test "$(cat "$project/keep/file")" = changed -a ! -e "$project/out"
 	make_files
+	mkdir -m 2777 "$project/shared"
+	run spawn --write . -- sh -c 'for mode in 2755 4755; do chmod $mode keep && echo set; chmod $mode keep/file && echo set; done'
+	check "write_sets_no_set_id_bits_by_$who" out_is ''
+	run spawn --write . -- sh -c 'mkdir shared/in && stat -c %a shared/in && chmod g-s shared/in && stat -c %a shared/in'
+	check "an_inherited_set_group_id_bit_can_be_cleared_by_$who" out_is "$(printf '2755\n755')"
+	make_files
 	run spawn --write . --deny-write keep -- sh -c 'echo x >keep/file || rm keep/file || mv keep elsewhere || echo x >keep/new'
 	check "deny_write_protects_by_$who" test "$(cat "$project/keep/file")" = kept -a ! -e "$project/keep/new"
 	run spawn --write . --deny keep -- sh -c 'cat keep/file; ls keep'
