@@ -119,6 +119,10 @@ for who in $starters; do
 	for label in isolation reads writes executes network devices limits; do
 		check "a_plan_says_${label}_to_$who" grep -q "^$label  " "$work/out"
 	done
+	run spawn --net host --allow-net none --pids 5 --pids 6 --print-plan -- true
+	check "the_last_value_of_an_option_applies_for_$who" eval "out_has 'network       none' && out_has 'pids 6'"
+	run spawn --deny-net --net host --print-plan -- true
+	check "deny_net_overrides_a_later_net_for_$who" out_has 'network       none'
 	run spawn --print-plan -v -- true
 	check "the_steps_are_shown_with_v_by_$who" grep -q '^landlock-enforce$' "$work/out"
 	check "the_summary_is_before_them_by_$who" test "$(head -c 10 "$work/out")" = 'isolation '
