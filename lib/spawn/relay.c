@@ -49,6 +49,17 @@ static void count(struct relay *relay)
 	*relay->left -= relay->end - relay->begin;
 }
 
+/* A pair that two reads divide stays a pair: a terminal shows CR CR LF like CR LF. */
+static size_t drop_cr(char *bytes, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (bytes[i] != '\r' || i + 1 == n || bytes[i + 1] != '\n')
+			bytes[kept++] = bytes[i];
+	return kept;
+}
+
 static void fill(struct relay *relay)
 {
 	ssize_t n = read(relay->from, relay->bytes, RELAY_BUFFER_SIZE);
@@ -62,7 +73,7 @@ static void fill(struct relay *relay)
 		return;
 	}
 	relay->begin = 0;
-	relay->end = (size_t)n;
+	relay->end = relay->drops_cr ? drop_cr(relay->bytes, (size_t)n) : (size_t)n;
 	count(relay);
 }
 

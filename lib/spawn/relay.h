@@ -24,6 +24,7 @@ struct relay {
 	int to;
 	bool to_is_socket;
 	bool to_may_block; /* its flags are not ours to change: small writes, when there is room */
+	bool drops_cr;	   /* CR LF becomes LF */
 	bool is_paused;	   /* nothing is read; bytes that were read are still written */
 	bool is_last;	   /* @from has no more than the bytes that can be read now */
 	bool has_ended;	   /* the end was read, and all bytes are written or lost */

@@ -49,12 +49,21 @@ static bool is_in_foreground(const struct terminal *terminal)
 	return !terminal->has_modes || tcgetpgrp(terminal->ours) == getpgrp();
 }
 
+/* Inside, LF becomes CR LF. In its own modes the caller's terminal would add another CR. */
+static void join_line_ends(struct terminal *terminal)
+{
+	terminal->output.drops_cr = terminal->has_modes && !terminal->is_raw &&
+				    (terminal->modes.c_oflag & OPOST) &&
+				    (terminal->modes.c_oflag & ONLCR);
+}
+
 void terminal_release(struct terminal *terminal)
 {
 	if (terminal->is_raw)
 		(void)tcsetattr(terminal->ours, TCSANOW, &terminal->modes);
 	terminal->is_raw = false;
 	terminal->is_seized = false;
+	join_line_ends(terminal);
 	relay_pause(&terminal->input, true);
 }
 
@@ -70,28 +79,13 @@ void terminal_seize(struct terminal *terminal)
 	if (terminal->has_modes && tcsetattr(terminal->ours, TCSANOW, &raw) == 0)
 		terminal->is_raw = true;
 	terminal->is_seized = true;
+	join_line_ends(terminal);
 	relay_pause(&terminal->input, false);
 	terminal_resize(terminal);
 }
 
-/* Only one of the two terminals may turn LF into CR LF: the caller's in its own modes, the inner
- * one while the caller's is raw. */
-static void set_line_ends(const struct terminal *terminal, bool inside)
-{
-	struct termios modes;
-
-	if (!terminal->has_modes || tcgetattr(terminal->inner, &modes) < 0)
-		return;
-	modes.c_oflag &= ~(tcflag_t)OPOST;
-	if (inside)
-		modes.c_oflag |= terminal->modes.c_oflag & OPOST;
-	(void)tcsetattr(terminal->inner, TCSANOW, &modes);
-}
-
 void terminal_want_input(struct terminal *terminal)
 {
-	if (terminal->has_input)
-		set_line_ends(terminal, true);
 	terminal->wants_input = terminal->has_input;
 	terminal_seize(terminal);
 }
@@ -150,6 +144,7 @@ static int begin_relays(struct terminal *terminal, struct loop *loop, int to, ui
 {
 	int r;
 
+	join_line_ends(terminal);
 	terminal->screen = relay_reopen(to);
 	terminal->output.left = left;
 	terminal->output.to_may_block = terminal->screen < 0;
@@ -252,7 +247,6 @@ int terminal_lend(struct terminal *terminal, struct loop *loop, uint64_t *left, 
 	terminal->ours = ours;
 	terminal->has_input = lent[STDIN_FILENO];
 	take_modes(terminal);
-	set_line_ends(terminal, false);
 	terminal_resize(terminal);
 	for (int fd = 0; fd < 3; fd++)
 		if (lent[fd])

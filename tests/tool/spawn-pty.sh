@@ -7,7 +7,7 @@
 
 cat >"$work/drive.py" <<'PY'
 """drive.py KEYS COMMAND...: runs it on a terminal of 33 by 77, types KEYS when "ready" is shown, and says what came."""
-import fcntl, os, pty, select, struct, sys, termios, time
+import fcntl, os, pty, re, select, struct, sys, termios, time
 
 keys, argv = sys.argv[1].encode().decode("unicode_escape").encode("latin1"), sys.argv[2:]
 pid, master = pty.fork()
@@ -30,6 +30,9 @@ while time.monotonic() < end:
     if b"resize" in seen and b"resized" not in seen:
         fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 44, 88, 0, 0))
 status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+for wrong in re.findall(rb".*(?<!\r)\n|.*\r\r\n", seen):
+    print("wrong end of a line:", wrong)
+    status = 99
 print(seen.decode(errors="replace").replace("\r", ""))
 sys.exit(status)
 PY
@@ -62,6 +65,12 @@ for who in $starters; do
 	check "without_one_of_ours_it_has_one_all_the_same_by_$who" out_has terminal
 	run on_terminal 'words\n' -q -- sh -c 'echo ready; read -r line </dev/tty; echo "got $line"'
 	check "without_pty_it_reads_the_terminal_that_is_lent_by_$who" out_has 'got words'
+	run on_terminal '' -q -- sh -c 'echo one; echo two'
+	check "without_pty_lines_end_as_they_should_by_$who" has_status 0
+	# getpass() changes the modes and restores them.
+	run on_terminal 'words\n' -q -- /usr/bin/python3 -c 'import getpass
+print("got", getpass.getpass("ready")); print("next")'
+	check "a_program_that_restores_the_modes_restores_the_ends_of_lines_by_$who" eval 'has_status 0 && out_has "got words" && out_has next'
 	run on_terminal '' -q -- tty
 	check "without_pty_its_terminal_has_no_name_by_$who" out_has 'not a tty'
 done
