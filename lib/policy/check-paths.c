@@ -342,7 +342,7 @@ static bool is_readable_anyway(const struct policy *policy)
 {
 	const struct setting *nested = policy_get_setting(policy, "isolation.nested");
 
-	return policy->dialect == DIALECT_BUNTIME || policy->defaults[CLASS_FS] != POLICY_DENY ||
+	return policy->view != VIEW_NONE || policy->defaults[CLASS_FS] != POLICY_DENY ||
 	       (nested && nested->number);
 }
 

@@ -606,6 +606,7 @@ static int load(struct loader *loader, const char *name, const void *bytes, size
 		policy->defaults[i] = POLICY_DENY;
 	loader->policy = policy;
 	policy->dialect = find_dialect(loader, root);
+	view_set_by_dialect(policy);
 	set_source(loader, name, bytes, n_bytes);
 	check_version(loader, root);
 	if (read_keys(loader))

@@ -488,6 +488,7 @@ static struct policy *make_empty(struct policy *const *policies, size_t n_polici
 		n_extensions += policies[i]->n_extensions;
 	}
 	all->dialect = policies[0]->dialect;
+	all->view = policies[0]->view;
 	all->sources = arena_alloc(&all->arena, n_sources * sizeof(*all->sources));
 	all->rules = arena_alloc(&all->arena, n_rules * sizeof(*all->rules));
 	all->extensions = arena_alloc(&all->arena, n_extensions * sizeof(*all->extensions));
@@ -557,6 +558,8 @@ static int add_policy(struct policy *all, const struct policy *next, bool narrow
 
 	if (next->dialect != all->dialect)
 		all->dialect = DIALECT_SBX;
+	if (next->view != all->view)
+		all->view = VIEW_NONE;
 	merge_defaults(all, next);
 	for (size_t i = 0; i < next->n_rules; i++)
 		all->rules[all->n_rules++] = copy_rule(&copier, &next->rules[i]);

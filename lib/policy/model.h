@@ -213,10 +213,18 @@ enum policy_dialect {
 	DIALECT_MANIFEST,
 };
 
+/* What a policy shows other than by rules (view.h). */
+enum policy_view_name {
+	VIEW_NONE,
+	VIEW_OF_PROJECT,
+	VIEW_OF_SYSTEM,
+};
+
 struct policy {
 	struct arena arena;
 	struct policy *merged; /* freed with this one, which borrows its texts; it may have more */
 	enum policy_dialect dialect;
+	enum policy_view_name view; /* that of the dialect, unless the key "view" names another */
 	struct policy_source *sources;
 	size_t n_sources;
 	enum policy_action defaults[N_CLASSES]; /* POLICY_DENY unless the file sets another */

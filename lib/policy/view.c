@@ -89,34 +89,39 @@ static bool is_project_ruled(const struct policy *policy, const char *project)
 	return false;
 }
 
-/* The first is that of all other dialects. */
-static const struct {
-	const char *name;
-	enum policy_dialect dialect;
-} views[] = {
-	{ "none", DIALECT_SBX },
-	{ "project", DIALECT_BUNTIME },
-	{ "system", DIALECT_MANIFEST },
+static const char *const names[] = {
+	[VIEW_NONE] = "none",
+	[VIEW_OF_PROJECT] = "project",
+	[VIEW_OF_SYSTEM] = "system",
 };
 
 const char *view_name(const struct policy *policy)
 {
-	for (size_t i = 1; i < N_ELEMENTS(views); i++)
-		if (views[i].dialect == policy->dialect)
-			return views[i].name;
-	return views[0].name;
+	return names[policy->view];
 }
 
 void view_set(struct policy *policy, const char *name)
 {
-	for (size_t i = 0; i < N_ELEMENTS(views); i++)
-		if (strcmp(views[i].name, name) == 0)
-			policy->dialect = views[i].dialect;
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
+		if (strcmp(names[i], name) == 0)
+			policy->view = (enum policy_view_name)i;
+}
+
+void view_set_by_dialect(struct policy *policy)
+{
+	static const enum policy_view_name views[] = {
+		[DIALECT_SBX] = VIEW_NONE,
+		[DIALECT_BUNTIME] = VIEW_OF_PROJECT,
+		[DIALECT_FLUFFY] = VIEW_NONE,
+		[DIALECT_MANIFEST] = VIEW_OF_SYSTEM,
+	};
+
+	policy->view = views[policy->dialect];
 }
 
 bool view_names_project_absolutely(const struct policy *policy, const char *project)
 {
-	bool has_view = policy && policy->dialect == DIALECT_BUNTIME;
+	bool has_view = policy && policy->view == VIEW_OF_PROJECT;
 
 	return has_view && is_project_ruled(policy, project) && !is_project_ruled(policy, NULL);
 }
@@ -124,9 +129,8 @@ bool view_names_project_absolutely(const struct policy *policy, const char *proj
 void policy_view(const struct policy *policy, const char *project, bool has_own_tmp,
 		 struct view_row ret[VIEW_ROWS_MAX])
 {
-	bool has_system = !policy || policy->dialect == DIALECT_BUNTIME ||
-			  policy->dialect == DIALECT_MANIFEST;
-	bool has_project = has_system && !(policy && policy->dialect == DIALECT_MANIFEST);
+	bool has_system = !policy || policy->view != VIEW_NONE;
+	bool has_project = !policy || policy->view == VIEW_OF_PROJECT;
 	bool is_tmp = project && strcmp(project, VIEW_TMP) == 0;
 	bool is_own = is_tmp && !policy && has_own_tmp;
 	uint64_t run = policy ? 0 : operation_set("exec");

@@ -19,7 +19,7 @@ uint64_t view_file_operations(void);
 uint64_t view_reads(void);
 
 /*
- * The implicit view of a dialect, or without a policy: system directories, and the rights to the
+ * The implicit view of a policy, or without one: system directories, and the rights to the
  * project. Terminated by a NULL path. Without a policy a project that is /tmp itself is the
  * sandbox's own /tmp, if the tier has one (@has_own_tmp).
  */
@@ -33,8 +33,9 @@ void policy_view(const struct policy *policy, const char *project, bool has_own_
 
 /* The value of the key 'view' for a policy with this view: "none", "project" or "system". */
 const char *view_name(const struct policy *policy);
-/* Gives the policy the dialect whose view has this name. */
 void view_set(struct policy *policy, const char *name);
+/* The view that the policy's dialect has unless the key says another. */
+void view_set_by_dialect(struct policy *policy);
 
 /* Do rules name the project only by its absolute path? The view of the sandbox then lacks ".";
  * sbx-policy eval and the service cannot know this, because an artefact is compiled for any

@@ -571,6 +571,7 @@ static void a_program_that_may_be_read_is_fine(void)
 	expect_warnings("isolation: {nested: true}\n" RULES EXEC("/opt/a")
 				RULE("r", "syscall: exec", "allow"),
 			"W06 3:3");
+	expect_warnings("view: system\n" RULES EXEC("/usr/a"), "");
 	/* Nor can it be limited what is executed there. */
 	expect_warnings("isolation: {nested: true}\n" RULES EXEC("/opt/a"), "W21 1:21");
 	/* Sections are checked for system directories, too. */
