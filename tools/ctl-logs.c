@@ -15,11 +15,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tool.h"
 
 #define PIECE_BYTES 65536
+#define LOOK_MSEC 250
 
 struct following {
 	struct ctl *ctl;
@@ -98,14 +100,18 @@ static int copy(struct following *following, struct sbx_error *err)
 	return r;
 }
 
-/* 1 while more output may come. */
+/* 1 while more output may come. A removal takes the state away before the log. */
 static int find_supervisor(struct following *following)
 {
 	struct target target;
 	int r = ctl_read(following->ctl, following->id, &target, NULL);
+	struct stat st;
 
 	if (r < 0 || following->supervisor >= 0)
 		return r < 0 ? 0 : 1;
+	/* The id may already be that of a new sandbox. */
+	if (target.entry.created_usec == 0 || fstat(following->log, &st) < 0 || st.st_nlink == 0)
+		return 0;
 	if (!target.is_alive)
 		return target.entry.waits;
 	if (target.entry.supervisor > 0)
@@ -135,7 +141,10 @@ static int follow(struct following *following, struct sbx_error *err)
 			return r;
 		is_last = find_supervisor(following) == 0;
 		fds[1].fd = following->supervisor;
-		if (!is_last && poll(fds, N_ELEMENTS(fds), -1) < 0 && errno != EINTR)
+		/* No event of the log tells of a start without output, or of a removal. */
+		if (!is_last &&
+		    poll(fds, N_ELEMENTS(fds), following->supervisor < 0 ? LOOK_MSEC : -1) < 0 &&
+		    errno != EINTR)
 			return ctl_fail(err, -errno, "follow", following->id, NULL, NULL);
 		is_last = is_last || fds[1].revents != 0;
 		while (read(following->watch, events, sizeof(events)) > 0)

@@ -29,6 +29,39 @@ orphan killed
 wait "$follower"
 check following_ends_when_the_supervisor_is_killed test $? -eq 0
 
+# A half-removed sandbox has a log, but no state any more.
+begin half -- echo left
+sbx-ctl wait half
+rm "$sandboxes/half/state.json"
+run timeout 100 sbx-ctl logs -f half
+check following_a_half_removed_sandbox_ends has_status 0
+check what_was_left_of_its_log_is_shown out_is left
+
+# As if its start were about to run sbx-spawn.
+waiting() {
+	sbx-ctl create --id waiting -- true >/dev/null && echo early >"$sandboxes/waiting/log"
+	sbx-ctl logs -f waiting >waiting.log &
+	follower=$!
+	until_true grep -q early waiting.log
+	until_true sleeps "$follower"
+}
+follower_ends() { eventually is_dead "$follower" || ! kill "$follower"; }
+waiting
+sbx-ctl remove waiting
+check following_ends_when_the_sandbox_is_removed follower_ends
+check a_removal_keeps_what_was_printed test "$(cat waiting.log)" = early
+
+waiting
+kill -STOP "$follower"
+sbx-ctl remove waiting && sbx-ctl create --id waiting -- true >/dev/null
+kill -CONT "$follower"
+check following_does_not_wait_for_a_new_sandbox_of_the_same_id follower_ends
+sbx-ctl remove waiting
+
+waiting
+sbx-ctl start waiting
+check a_start_without_output_is_followed_to_its_end follower_ends
+
 begin flood -- sh -c 'head -c 3000000 /dev/zero | tr "\0" x'
 run bash -c 'sbx-ctl logs -f flood | wc -c'
 check a_flood_is_followed_to_its_end out_is 3000000
