@@ -219,8 +219,8 @@ static int read_moment(const char *option, const char *text, uint64_t *ret, stru
 struct row_filter {
 	struct tool_run *run;
 	uint64_t since_usec, until_usec;
-	const char *columns[N_ENTRY_COLUMNS]; /* NULL: any */
-	bool has_passed_over;		      /* a record could not be read */
+	struct entry_text columns[N_ENTRY_COLUMNS]; /* without bytes: any */
+	bool has_passed_over;			    /* a record could not be read */
 	struct audit_entry entry;
 };
 
@@ -236,17 +236,20 @@ int filter_new(struct tool_run *run, struct row_filter **ret, struct sbx_error *
 {
 	const struct audit_values *values = run->values;
 	_cleanup_filter_ struct row_filter *filter = calloc(1, sizeof(*filter));
-	const char **decision;
 	int r;
 
 	if (!filter)
 		return sbx_error_what(err, -ENOMEM, "cannot read the log");
-	decision = &filter->columns[ENTRY_DECISION];
 	filter->run = run;
 	filter->until_usec = UINT64_MAX;
-	memcpy(filter->columns, values->columns, sizeof(filter->columns));
-	if (*decision)
-		*decision = entry_decision_column(*decision);
+	for (size_t i = 0; i < N_ENTRY_COLUMNS; i++) {
+		struct entry_text *column = &filter->columns[i];
+
+		if (!values->columns[i])
+			continue;
+		*column = (struct entry_text){ values->columns[i], strlen(values->columns[i]) };
+		entry_make_column((enum entry_column)i, column);
+	}
 	/* An unknown event name is a usage error (2), not an empty result (1). */
 	for (size_t i = 0; i < values->events.n_items; i++) {
 		const char *name = values->events.items[i];
@@ -264,10 +267,9 @@ int filter_new(struct tool_run *run, struct row_filter **ret, struct sbx_error *
 	return 0;
 }
 
-bool rows_text_is(const struct entry_text *text, const char *wanted)
+bool rows_text_is(const struct entry_text *text, const char *wanted, size_t n_bytes)
 {
-	return text->bytes && strlen(wanted) == text->n_bytes &&
-	       memcmp(text->bytes, wanted, text->n_bytes) == 0;
+	return text->bytes && text->n_bytes == n_bytes && memcmp(text->bytes, wanted, n_bytes) == 0;
 }
 
 static bool is_wanted_event(const struct audit_values *values, const char *event)
@@ -285,9 +287,13 @@ static bool is_wanted(const struct row_filter *filter, const struct audit_entry 
 	if (said->time_usec < filter->since_usec || said->time_usec >= filter->until_usec ||
 	    !is_wanted_event(values, said->event->name))
 		return false;
-	for (size_t i = 0; i < N_ENTRY_COLUMNS; i++)
-		if (filter->columns[i] && !rows_text_is(&said->columns[i], filter->columns[i]))
+	for (size_t i = 0; i < N_ENTRY_COLUMNS; i++) {
+		const struct entry_text *column = &filter->columns[i];
+
+		if (column->bytes &&
+		    !rows_text_is(&said->columns[i], column->bytes, column->n_bytes))
 			return false;
+	}
 	return true;
 }
 

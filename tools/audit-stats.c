@@ -122,8 +122,8 @@ static int count(void *userdata, const struct store_row *row, struct sbx_error *
 	for (size_t i = 0; i < EVENTS_MAX && (event = event_at(i)); i++)
 		counting->events[i] += event == said->event;
 	for (size_t i = 0; i < N_DECISIONS; i++)
-		counting->decisions[i] +=
-			rows_text_is(&said->columns[ENTRY_DECISION], decisions[i]);
+		counting->decisions[i] += rows_text_is(&said->columns[ENTRY_DECISION], decisions[i],
+						       strlen(decisions[i]));
 	count_failure(counting, said, row);
 	return 0;
 }

@@ -178,7 +178,7 @@ int filter_take(struct row_filter *filter, const struct store_row *row,
 		const struct audit_entry **ret, struct sbx_error *err);
 /* @status, or that for a log with unreadable records. */
 int filter_status(const struct row_filter *filter, int status);
-bool rows_text_is(const struct entry_text *text, const char *wanted);
+bool rows_text_is(const struct entry_text *text, const char *wanted, size_t n_bytes);
 /* The error for a record that cannot be read. */
 int rows_refuse(const struct store_row *row, struct sbx_error *err);
 /* Parses the number of a record. */

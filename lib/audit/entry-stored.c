@@ -560,17 +560,14 @@ static int read_time(struct audit_entry *entry, struct sbx_error *err)
 
 /* ---- columns ---- */
 
+/* Of valid UTF-8 only complete characters are left. */
 static void cut_column(struct entry_text *text)
 {
-	size_t at = 0, n;
-
 	if (text->n_bytes <= ENTRY_COLUMN_MAX)
 		return;
-	while (at < text->n_bytes &&
-	       (n = utf8_sequence(text->bytes + at, text->n_bytes - at)) > 0 &&
-	       at + n <= ENTRY_COLUMN_MAX)
-		at += n;
-	text->n_bytes = at;
+	text->n_bytes = ENTRY_COLUMN_MAX;
+	while (text->n_bytes > 0 && ((unsigned char)text->bytes[text->n_bytes] & 0xc0) == 0x80)
+		text->n_bytes--;
 }
 
 static void translate_decision(struct entry_text *text)
@@ -581,12 +578,11 @@ static void translate_decision(struct entry_text *text)
 						     strlen(decisions[i].column) };
 }
 
-const char *entry_decision_column(const char *said)
+void entry_make_column(enum entry_column column, struct entry_text *text)
 {
-	struct entry_text text = { said, strlen(said) };
-
-	translate_decision(&text);
-	return text.bytes;
+	if (column == ENTRY_DECISION)
+		translate_decision(text);
+	cut_column(text);
 }
 
 static int read_source(struct audit_entry *entry, const struct source *source,
@@ -606,9 +602,7 @@ static int read_source(struct audit_entry *entry, const struct source *source,
 	r = decode_value(entry, item, column, err);
 	if (r < 0)
 		return r;
-	if (source->column == ENTRY_DECISION)
-		translate_decision(column);
-	cut_column(column);
+	entry_make_column(source->column, column);
 	return 0;
 }
 

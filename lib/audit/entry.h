@@ -224,7 +224,8 @@ int entry_fail_pair(struct sbx_error *err);
 
 /* The names that queries use: "op" "decision" "rule" "sandbox" "caller". */
 const char *entry_column_name(enum entry_column column);
-/* All words for decisions; entry_decision_column() gives the column's word for one: "denied" is
- * deny. */
+/* All words for decisions. */
 extern const char *const entry_decision_names[];
-const char *entry_decision_column(const char *said);
+/* Makes what a record or a query says what the column has: "denied" becomes deny, long text is
+ * cut. */
+void entry_make_column(enum entry_column column, struct entry_text *text);

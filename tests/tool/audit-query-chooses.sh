@@ -34,6 +34,22 @@ run sbx-audit query -l "$log" -s 1h -e policy_decision
 check since_an_hour_leaves_out_older_records has_status 1
 run sbx-audit query -l "$log" -s -1h -e log_created
 check a_time_ago_may_have_a_minus has_lines 1
+# A column has the complete characters within the first 255 bytes: of this text the first 254 bytes.
+long=aa$(printf '\303\251%.0s' {1..130})
+long_records() {
+	printf '{"time":"2026-01-02T03:04:05Z","event":"policy_decision","verdict":"allow","input":{},"policy":"00",%s}\n' \
+		"\"op\":\"$1\",\"rule\":\"$1\",\"sandbox_id\":\"$1\",\"caller\":\"$1\""
+}
+sbx-audit setup -l "$work/long" >/dev/null
+long_records "$long" | sbx-audit append -q -l "$work/long"
+for option in op rule sandbox caller; do
+	run sbx-audit query -l "$work/long" "--$option=$long"
+	check "a_long_text_is_found_by_$option" has_lines 1
+	run sbx-audit query -l "$work/long" "--$option=${long}bb"
+	check "what_the_column_of_${option}_does_not_have_is_ignored" has_lines 1
+	run sbx-audit query -l "$work/long" "--$option=b$long"
+	check "another_long_text_is_not_found_by_$option" has_status 1
+done
 sbx-audit setup -l "$work/days" >/dev/null
 printf '{"time":"%s","event":"kernel_start"}\n' "$(date -u -d '12 hours ago' +%FT%TZ)" "$(date -u -d '60 hours ago' +%FT%TZ)" |
 	sbx-audit append -q -l "$work/days"
