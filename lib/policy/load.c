@@ -165,6 +165,27 @@ static void finish_settings(struct loader *loader)
 	}
 }
 
+/* Only one of a value and the path of a secret's copy can be in a variable. */
+static void check_secrets(struct loader *loader)
+{
+	const struct policy *policy = loader->policy;
+
+	for (size_t i = 0; i < policy->n_settings; i++) {
+		const char *name = setting_below(&policy->settings[i], "env.secrets.");
+		_cleanup_text_ struct text path = TEXT_INIT;
+		const struct setting *value;
+
+		text_addf(&path, "env.set.%s", name ? name : "");
+		value = name ? policy_get_setting(policy, text_string(&path)) : NULL;
+		if (!value)
+			continue;
+		load_mistake(loader, policy->settings[i].place.at, NULL, "keep one of the two",
+			     "'%s' sets a variable that 'env.set' sets, too",
+			     policy->settings[i].path);
+		sbx_error_why(&loader->mistake, "line %u gives it a value", value->place.at.line);
+	}
+}
+
 #define NEWEST_VERSION "1"
 
 static void load_version(struct loader *loader, const struct tree_node *node)
@@ -621,6 +642,8 @@ static int load(struct loader *loader, const char *name, const void *bytes, size
 		finish_settings(loader);
 	if (!loader->no_memory)
 		take_rows(loader);
+	if (!loader->no_memory)
+		check_secrets(loader);
 	report_mistake(loader);
 	if (loader->no_memory)
 		return -ENOMEM;

@@ -140,6 +140,8 @@ static void refuses_settings_that_are_there_twice(void)
 		  "'limits.memory' is given twice" },
 		{ "sandbox: {enabled: true}\nsecurity: {sandbox: {enabled: true}}\n", "2:31",
 		  "'sandbox.enabled' is given twice" },
+		{ "env: {secrets: {B: /g, A: /f}, set: {A_B: x, A: x}}\n", "1:27",
+		  "'env.secrets.A' sets a variable that 'env.set' sets, too" },
 		{ "extensions: [{name: e, command: [/a]}, {name: e, command: [/b]}]\n", "1:40",
 		  "second extension" },
 	};
