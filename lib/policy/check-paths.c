@@ -409,27 +409,56 @@ static bool may_be_read(const struct check_readers *readers, const struct match_
 	       has_directory(readers, path.data);
 }
 
+/* The rule that denies @operation of everything that @program of @rule matches, or NULL. */
+static const struct rule *find_program_denial(const struct checker *checker,
+					      const struct rule *rule,
+					      const struct match_value *program,
+					      const char *operation)
+{
+	struct rule asked = *rule;
+	struct match_list *paths = &asked.match.lists[MATCH_PATH];
+
+	asked.match.operations = operation_set(operation);
+	paths->values = program;
+	paths->n_values = 1;
+	return check_find_denial(&checker->index, &asked);
+}
+
+static void check_program(struct checker *checker, const struct rule *rule,
+			  const struct match_value *program)
+{
+	const struct rule *denial = find_program_denial(checker, rule, program, "fs.read");
+
+	if (denial ? find_program_denial(checker, rule, program, "exec") != NULL
+		   : checker->readers.has_all || may_be_read(&checker->readers, program))
+		return;
+	check_warn(checker, CHECK_UNREADABLE, program->place,
+		   "the kernel reads a program that it executes, and Landlock refuses "
+		   "that where no rule allows fs.read",
+		   "except it from the rule that denies fs.read",
+		   "'%s' may be executed but not read", program->text);
+	if (denial)
+		sbx_error_why(&checker->warning.error,
+			      "the kernel reads a program that it executes, and rule '%s' (%s:%u) "
+			      "denies fs.read",
+			      denial->name, checker->policy->sources[denial->place.source].name,
+			      denial->place.at.line);
+	else
+		sbx_error_fix(&checker->warning.error,
+			      "allow fs.read of '%s', too: syscall: [exec, fs.read]",
+			      program->text);
+}
+
 void check_programs(struct checker *checker, const struct rule *rule)
 {
 	const struct match_list *paths = &rule->match.lists[MATCH_PATH];
 
 	if (rule->action != POLICY_ALLOW || !(rule->match.operations & operation_set("exec")) ||
-	    checker->readers.has_all ||
 	    rule_file_enforcement(checker->policy, rule).state != ENFORCEMENT_HELD)
 		return;
-	for (size_t i = 0; i < paths->n_values; i++) {
-		const struct match_value *program = &paths->values[i];
-
-		if (match_value_excludes(program) || may_be_read(&checker->readers, program))
-			continue;
-		check_warn(checker, CHECK_UNREADABLE, program->place,
-			   "the kernel reads a program that it executes, and Landlock refuses "
-			   "that where no rule allows fs.read",
-			   NULL, "'%s' may be executed but not read", program->text);
-		sbx_error_fix(&checker->warning.error,
-			      "allow fs.read of '%s', too: syscall: [exec, fs.read]",
-			      program->text);
-	}
+	for (size_t i = 0; i < paths->n_values; i++)
+		if (!match_value_excludes(&paths->values[i]))
+			check_program(checker, rule, &paths->values[i]);
 }
 
 /*

@@ -182,4 +182,11 @@ run sbx-policy check "$work/p.yaml"
 check a_program_that_can_be_read_is_not_warned_of test -z "$out"
 run spawn --policy "$work/p.yaml" -- src/tool
 check a_program_that_can_be_read_is_executed has_status 0
+printf 'capabilities:\n - %s\n - %s\n - %s\n - %s\n' "$system" '{name: p, match: {op: fs.read, path: ./}, action: allow}' \
+	'{name: r, match: {op: exec, path: ./src/tool}, action: allow}' '{name: d, match: {op: fs.read, path: ./src}, action: deny}' >"$work/p.yaml"
+run sbx-policy check "$work/p.yaml"
+check a_program_whose_reading_is_denied_is_warned_of out_has 'p.yaml:4:38: warning W19: '
+check the_warning_names_the_rule_that_denies_it out_has "rule 'd' ($work/p.yaml:5) denies fs.read"
+run spawn --policy "$work/p.yaml" -- src/tool
+check a_program_whose_reading_is_denied_is_not_executed has_status 126
 finish

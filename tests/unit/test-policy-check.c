@@ -552,6 +552,26 @@ static void warns_of_a_program_that_cannot_be_read(void)
 			"W19 3:32");
 }
 
+#define NEVER(operations, path) RULE("never", "syscall: [" operations "], path: " path, "deny")
+
+static void warns_of_a_program_whose_reading_is_denied(void)
+{
+	expect_warnings(RULES EXEC("[/srv/a/t, /srv/b]") READ("/srv") NEVER("fs.read", "/srv/a"),
+			"W19 3:33");
+	expect_warnings(RULES EXEC("./a/t") READ("./") NEVER("fs.read", "./a/t"), "W19 3:32");
+	expect_warnings("isolation: {nested: true}\n" RULES EXEC("/opt/a") NEVER("fs.*", "/opt"),
+			"W19 4:32");
+	/* Without certainty there is no warning. */
+	expect_warnings(RULES EXEC("/srv") READ("/srv") NEVER("fs.read", "/srv/a"), "");
+	expect_warnings(RULES EXEC("/srv/a/t") READ("/srv")
+				NEVER("fs.read", "/srv/a") "  except: [{path: /srv/a/t}]\n",
+			"");
+	/* A denied program needs no reading. */
+	expect_warnings(RULES EXEC("[/srv/a, /srv/b]") READ("/srv")
+				NEVER("fs.read, exec", "/srv/a"),
+			"");
+}
+
 static void a_program_that_may_be_read_is_fine(void)
 {
 	expect_warnings(RULES EXEC("/usr/bin/a") READ("/usr"), "");
@@ -638,6 +658,7 @@ static const struct test tests[] = {
 	TEST(refuses_settings_that_no_sandbox_can_have),
 	TEST(warns_of_settings_that_no_program_reads),
 	TEST(warns_of_a_program_that_cannot_be_read),
+	TEST(warns_of_a_program_whose_reading_is_denied),
 	TEST(a_program_that_may_be_read_is_fine),
 	TEST(the_seeds_policies_warn_of_nothing_but_enforcement),
 	TEST(finds_the_one_superfluous_rule_among_ten_thousand),
