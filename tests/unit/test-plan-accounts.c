@@ -108,7 +108,7 @@ static void copies_are_written_only_in_a_tmpfs(void)
 	know(&planning, "/srv/key", HOST_FILE);
 	planning_load(
 		&planning,
-		"isolation: {nested: true}\n"
+		"isolation: {nested: true}\ndefaults: {exec: allow}\n"
 		"capabilities: [{name: a, action: allow, match: {op: [fs.read, fs.list, exec],"
 		" path: [/usr, /etc]}}]\n");
 	planning.request.secrets = &secret;
