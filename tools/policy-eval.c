@@ -81,6 +81,16 @@ static void add_dependences(struct text *out, const struct artefact *artefact,
 	}
 }
 
+/* What a sandbox executes although no rule allows it; only a rule that denies it prevents that. */
+static void add_exec_note(struct text *out, const struct policy_request *request,
+			  const struct policy_decision *decision)
+{
+	if (decision->cause == CAUSE_DEFAULT && decision->verdict == POLICY_DENY &&
+	    strcmp(request->operation, "exec") == 0)
+		text_add(out, "  note: a sandbox executes the program loader all the same, and "
+			      "the command itself if no rule allows exec\n");
+}
+
 static int eval_words(struct tool_run *run, struct judge *judge, char *words[], int n_words,
 		      struct sbx_error *err)
 {
@@ -97,6 +107,7 @@ static int eval_words(struct tool_run *run, struct judge *judge, char *words[], 
 	} else if (run->verbosity >= 0) {
 		decision_add_text(&run->out, &judge->artefact, &buffer, &decision);
 		add_dependences(&run->out, &judge->artefact, &decision);
+		add_exec_note(&run->out, &buffer.request, &decision);
 		if (decision.cause == CAUSE_DEFAULT && status != 0)
 			add_hints(&run->out, judge, &buffer);
 	}
