@@ -137,12 +137,17 @@ static void add_text(struct text *out, const struct finding *finding)
 	add_line(out, "  fix: ", finding->err->fix);
 }
 
-static void add_finding(struct checking *checking, struct finding *finding)
+static void print_finding(struct tool_run *run, const struct finding *finding)
 {
-	if (checking->run->json)
-		add_json(&checking->run->out, finding);
+	if (run->json)
+		add_json(&run->out, finding);
 	else
-		add_text(&checking->run->out, finding);
+		add_text(&run->out, finding);
+}
+
+static void add_finding(struct checking *checking, const struct finding *finding)
+{
+	print_finding(checking->run, finding);
 	checking->n_errors += finding->level == LEVEL_ERROR;
 	checking->n_refusals += finding->level == LEVEL_REFUSED;
 	checking->n_warnings += finding->level == LEVEL_WARNING;
@@ -159,21 +164,36 @@ static void report_error(const struct sbx_error *err, void *userdata)
 	add_finding(checking, &finding);
 }
 
-static void report_warning(const struct policy_warning *warning, void *userdata)
+static struct finding finding_of(const struct policy_warning *warning, const char *file)
 {
-	struct checking *checking = userdata;
 	struct finding finding = { .code = warning->code,
-				   .file = checking->name,
-				   .level = warning->is_refused ? LEVEL_REFUSED
-					    : checking->strict	? LEVEL_ERROR
-								: LEVEL_WARNING,
+				   .file = file,
+				   .level = warning->is_refused ? LEVEL_REFUSED : LEVEL_WARNING,
 				   .err = &warning->error };
 
-	if (checking->run->verbosity < 0 && finding.level == LEVEL_WARNING)
-		return;
 	split_place(&finding);
 	finding.line = warning->place.at.line;
 	finding.column = warning->place.at.column;
+	return finding;
+}
+
+void policy_print_warning(struct tool_run *run, const char *file,
+			  const struct policy_warning *warning)
+{
+	struct finding finding = finding_of(warning, file);
+
+	print_finding(run, &finding);
+}
+
+static void report_warning(const struct policy_warning *warning, void *userdata)
+{
+	struct checking *checking = userdata;
+	struct finding finding = finding_of(warning, checking->name);
+
+	if (checking->strict && finding.level == LEVEL_WARNING)
+		finding.level = LEVEL_ERROR;
+	if (checking->run->verbosity < 0 && finding.level == LEVEL_WARNING)
+		return;
 	add_finding(checking, &finding);
 }
 

@@ -419,8 +419,7 @@ static void print_warning(const struct policy_warning *warning, void *userdata)
 {
 	const struct update *update = userdata;
 
-	text_addf(&update->run->out, "warning %s at line %u: %s\n", warning->code,
-		  warning->place.at.line, warning->error.what);
+	policy_print_warning(update->run, update->after.policy->sources[0].name, warning);
 }
 
 /* Requires a text: a compiled policy cannot be reviewed. */

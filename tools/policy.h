@@ -27,6 +27,7 @@
 #include "policy/request.h"
 
 struct extension;
+struct policy_warning;
 struct recorder;
 struct tool_run;
 
@@ -120,6 +121,10 @@ int judge_status(const struct policy_decision *decision);
 int judge_load(const char *path, const struct policy_values *values, struct policy **ret,
 	       struct sbx_error *err);
 int judge_read(const char *path, char **ret_bytes, size_t *ret_n_bytes, struct sbx_error *err);
+
+/* policy-check.c: a warning, or that sbx-spawn refuses the policy, as the verb check prints it. */
+void policy_print_warning(struct tool_run *run, const char *file,
+			  const struct policy_warning *warning);
 
 /* policy-words.c: OP ARGUMENT NAME=VALUE..., where a path may be relative to the project, which is
  * the working directory unless project= names another. */

@@ -47,6 +47,18 @@ check still_nothing_has_changed in_force a
 run update b --yes --expect-digest "$(digest b)" --replay six --confirm 'apply 8 breaking'
 check the_phrase_applies_them in_force b
 
+# A warning, and a pattern that sbx-spawn refuses.
+cat >doubtful <<'END'
+capabilities:
+  - { name: none, match: { syscall: fs.read, path: [] }, action: allow }
+  - { name: sources, match: { syscall: fs.write, path_glob: ["src/**/*.c"] }, action: allow }
+END
+run sbx-policy check doubtful
+found=$out
+check check_refuses_the_doubtful_one has_status 4
+run update doubtful
+check update_prints_what_check_finds eval 'case $out in *"$found"*) ;; *) false ;; esac'
+
 echo 'capabilities: nonsense' >bad
 run update bad --yes --expect-digest "$(digest bad)"
 check a_broken_policy_is_bad_input has_status 2
