@@ -325,7 +325,7 @@ int service_add_path(struct text *out, const char *name, struct sbx_error *err)
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 
 	if (geteuid() != 0 && (!runtime || runtime[0] != '/'))
-		return error_fill(err, -ENOENT, "XDG_RUNTIME_DIR is not set to an absolute path",
+		return error_fill(err, -ENOTCONN, "XDG_RUNTIME_DIR is not set to an absolute path",
 				  "name it with --socket",
 				  "cannot determine the path of the service's socket");
 	text_addf(out, "%s/sbx/%s.sock", geteuid() == 0 ? "/run" : runtime, name);

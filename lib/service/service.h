@@ -56,8 +56,8 @@ int service_listen(struct service *service, const char *name, const char *path, 
  * manager passed no socket; creates its directory. */
 int service_listen_usual(struct service *service, const char *name, const char *path, mode_t mode,
 			 struct clients *clients, struct sbx_error *err);
-/* Adds the default path: /run/sbx/NAME.sock for root, else $XDG_RUNTIME_DIR/sbx/NAME.sock; -ENOENT
- * if that is unset. */
+/* Adds the default path: /run/sbx/NAME.sock for root, else $XDG_RUNTIME_DIR/sbx/NAME.sock;
+ * -ENOTCONN if that is unset: for tools -ENOENT is a file that the user named. */
 int service_add_path(struct text *out, const char *name, struct sbx_error *err);
 
 /* Sends STATUS= for systemctl status: one line; control characters are escaped. */

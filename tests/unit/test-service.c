@@ -291,7 +291,7 @@ static int find_no_usual_place(const char *directory)
 	struct sbx_error err = { .code = 0 };
 
 	expect(setenv("XDG_RUNTIME_DIR", "run", 1) == 0);
-	expect_eq(service_add_path(&path, "probe", &err), -ENOENT);
+	expect_eq(service_add_path(&path, "probe", &err), -ENOTCONN);
 	expect(strstr(err.why, "XDG_RUNTIME_DIR") && strstr(err.fix, "--socket"));
 	return 0;
 }
