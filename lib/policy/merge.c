@@ -116,7 +116,7 @@ enum direction {
 };
 
 static const char *const profile_order[] = { "standard", "strict", NULL };
-static const char *const tier_order[] = { "reduced", "landlock-only", "no-userns", "full", NULL };
+static const char *const tier_order[] = { "reduced", "full", NULL };
 static const char *const mode_order[] = { "best-effort", "strict", NULL };
 static const char *const net_order[] = { "host", "veth", "transparent", "proxy", "none", NULL };
 /* Neither of proxy and loopback is narrower: each allows something that the other does not. */
@@ -229,10 +229,16 @@ static int refuse_opening(const struct policy *all, const struct setting *mode,
 	return -EACCES;
 }
 
+/* The other names of the tier "reduced". */
+static const char *const reduced[] = { "no-userns", "landlock-only" };
+
 static size_t place_in(const char *const *order, const char *word)
 {
 	size_t i = 0;
 
+	for (size_t k = 0; order == tier_order && k < N_ELEMENTS(reduced); k++)
+		if (strcmp(word, reduced[k]) == 0)
+			word = "reduced";
 	while (order[i] && strcmp(order[i], word) != 0)
 		i++;
 	return i;

@@ -53,6 +53,21 @@ echo 'devices: [kvm]' >adding.yaml
 run sbx-policy merge closed.yaml adding.yaml
 check a_setting_that_no_file_before_has_is_added out_has kvm
 
+for old in no-userns landlock-only; do
+	echo "isolation: {tier: $old}" >old.yaml
+	for order in 'old.yaml reduced.yaml' 'reduced.yaml old.yaml'; do
+		echo 'isolation: {tier: reduced}' >reduced.yaml
+		# shellcheck disable=SC2086 # two files
+		run sbx-policy merge $order
+		check "${old}_is_reduced_in_$order" has_status 0
+	done
+	echo 'isolation: {tier: full}' >full.yaml
+	run sbx-policy merge full.yaml old.yaml
+	check "${old}_widens_full" err_has "'isolation.tier' widens"
+	run sbx-policy merge old.yaml full.yaml
+	check "full_narrows_$old" has_status 0
+done
+
 cat >project.yaml <<'END'
 version: 1
 capabilities:
