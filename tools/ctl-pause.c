@@ -36,6 +36,7 @@ static int mark(struct ctl *ctl, const char *id, bool paused)
 static int hold(struct ctl *ctl, const char *id, const struct sandbox_entry *entry, bool paused)
 {
 	_cleanup_close_ int cgroup = cgroup_open(entry);
+	bool is_repeated = paused && entry->is_paused;
 	char done[96];
 	int r;
 
@@ -43,12 +44,18 @@ static int hold(struct ctl *ctl, const char *id, const struct sandbox_entry *ent
 		r = cgroup_freeze(cgroup, paused);
 		if (r == 0)
 			ctl_say(ctl, id,
-				paused ? "paused (cgroup frozen)" : "resumed (cgroup thawed)");
+				is_repeated ? "is paused already"
+				: paused    ? "paused (cgroup frozen)"
+					    : "resumed (cgroup thawed)");
 		return r;
 	}
 	r = processes_hold(entry, paused);
 	if (r < 0)
 		return r;
+	if (is_repeated && r == 0) {
+		ctl_say(ctl, id, "is paused already");
+		return 0;
+	}
 	(void)snprintf(done, sizeof(done),
 		       paused ? "paused (SIGSTOP to %d process%s, because it has no cgroup)"
 			      : "resumed (SIGCONT to %d process%s)",

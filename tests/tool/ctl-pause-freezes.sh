@@ -23,6 +23,8 @@ run sbx-ctl pause a
 check says_that_it_used_the_cgroup out_is 'a: paused (cgroup frozen)'
 check the_cgroup_is_frozen frozen 1
 check no_signal_was_sent test "$(process_state "$(member a init)")" != T
+run sbx-ctl pause a
+check pausing_it_twice_says_so out_is 'a: is paused already'
 run sbx-ctl resume a
 check resuming_thaws_it frozen 0
 

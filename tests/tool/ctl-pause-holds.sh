@@ -23,6 +23,7 @@ sleep 0.2
 check nothing_goes_on_meanwhile test "$(stat -c %s grows)" -le "$((size + 6))"
 run sbx-ctl pause a
 check holding_it_twice_changes_nothing has_status 0
+check holding_it_twice_says_so out_is 'a: is paused already'
 size=$(stat -c %s grows)
 
 run sbx-ctl resume a
