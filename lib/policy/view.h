@@ -45,7 +45,8 @@ bool view_names_project_absolutely(const struct policy *policy, const char *proj
 /* Orders paths by component: a directory directly precedes the paths below it. */
 int view_compare_paths(const char *a, const char *b);
 
-/* Is it /tmp or /var/tmp, which are a fresh tmpfs unless an option or a mount shows the host's? */
+/* Is it /tmp or /var/tmp? A view or rule that grants one gives a fresh tmpfs. The host's is shown
+ * by an option or a mount, and that of /var/tmp also by the view of the project "/". */
 bool view_is_private(const char *path);
 /* The same for a path at or below one of them. */
 bool view_is_in_private(const char *path);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# --pty: the command gets a terminal of its own; without it the user's is passed on, but never as its controlling
-# terminal.
+# --pty: the command gets a terminal of its own. Without it the user's terminal is not passed on: a lent terminal
+# replaces it, and is the command's controlling terminal.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
