@@ -19,6 +19,7 @@
 
 #include <sbx/error.h>
 
+#include "base/path.h"
 #include "policy/enforcement.h"
 #include "policy/guarded.h"
 #include "policy/view.h"
@@ -73,8 +74,13 @@ static const char *fix_of_missing(struct planner *planner, const struct mark *ma
 	const char *path = mark_outside(mark);
 	bool is_read = strcmp(origin_text(&mark->origin), "--read") == 0;
 
+	if (mark->content == CONTENT_COPY)
+		return "check the path, or create it";
 	if (mark->origin.kind != ORIGIN_ARGUMENT)
 		return "create it, or write 'optional: true' beside the path of a mount";
+	/* An empty ".git" would hide the repository around it. */
+	if (strcmp(path_last(path), ".git") == 0)
+		return "name the '.git' of the repository: git rev-parse --git-common-dir";
 	if (mark->rights & RIGHT_WRITE && mark->content == CONTENT_HOST)
 		return planner_format(planner, "create it: mkdir -p '%.300s'", path);
 	return is_read ? "check the path, or use --optional-read to show it where it exists"

@@ -621,6 +621,19 @@ static void refuses_a_secret_that_is_no_file(void)
 		    "name a file"));
 }
 
+/* Only a mount has 'optional'. */
+static void refuses_a_secret_that_is_missing(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "env: {secrets: {TOKEN: ./token}}\n");
+	expect_refusal(&planning, -ENOENT);
+	expect(says(&planning, "'" PROJECT "/token'", "it does not exist",
+		    "check the path, or create it"));
+	expect(!strstr(planning.err.fix, "optional"));
+}
+
 static const struct test tests[] = {
 	TEST(reading_is_reading_and_executing),
 	TEST(writing_goes_beyond_the_policy),
@@ -657,6 +670,7 @@ static const struct test tests[] = {
 	TEST(refuses_changes_that_land_in_what_they_are_changes_of),
 	TEST(secrets_are_private_copies),
 	TEST(refuses_a_secret_that_is_no_file),
+	TEST(refuses_a_secret_that_is_missing),
 	TEST_END,
 };
 
