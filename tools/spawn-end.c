@@ -130,7 +130,9 @@ static void add_git(struct text *text, const struct spawn_run *run)
 	/* git itself only reports a read-only file system. */
 	text_add(text, SPAWN_TOOL ": note: '");
 	text_add_visible_string(text, path);
-	text_add(text, "' is read-only in the sandbox; to add and commit, use --write .git\n");
+	text_add(text, "' is read-only in the sandbox; to add and commit, use --write ");
+	text_add_visible_string(text, run->plan->git_argument);
+	text_add_char(text, '\n');
 }
 
 /* The filter returns EPERM, which tracers report as a setting of the host. */

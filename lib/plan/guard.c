@@ -358,6 +358,19 @@ static bool is_protected(const struct planner *planner, const char *path)
 	return false;
 }
 
+/* The argument of --write, quoted for a shell, with which git can write to the repository of @path:
+ * a file ".git" only names it. */
+static const char *git_argument(struct planner *planner, const char *path)
+{
+	const struct host_path *facts = planner_facts(planner, path);
+	const char *common = planner->host->git_common;
+
+	if (!facts || facts->kind != HOST_FILE)
+		return planner_format(planner, "'%s'", path);
+	return common ? planner_format(planner, "'%s'", common)
+		      : "\"$(git rev-parse --git-common-dir)\"";
+}
+
 /* Protects @path, where @grant shows @outside, unless another mount covers it there. */
 static void protect(struct planner *planner, const struct mark *grant, const char *path,
 		    const char *outside)
@@ -369,9 +382,13 @@ static void protect(struct planner *planner, const struct mark *grant, const cha
 	if (planner->plan->git || strcmp(path_last(path), ".git") != 0)
 		return;
 	planner->plan->git = path;
-	planner_note(planner, planner_format(planner, "'%s' is read-only", path),
-		     "git's status, diff, log and blame work inside; add and commit need '--write "
-		     ".git', which keeps hooks and configuration read-only");
+	planner->plan->git_argument = git_argument(planner, path);
+	planner_note(
+		planner, planner_format(planner, "'%s' is read-only", path),
+		planner_format(planner,
+			       "git's status, diff, log and blame work inside; add and commit "
+			       "need --write %s, which keeps hooks and configuration read-only",
+			       planner->plan->git_argument));
 }
 
 static void protect_all(struct planner *planner, const struct mark *grant, const char *real)
@@ -393,14 +410,12 @@ static void protect_all(struct planner *planner, const struct mark *grant, const
  * another one. */
 static int refuse_file(struct planner *planner, const struct mark *grant)
 {
-	const char *common = planner->host->git_common;
-
 	(void)sbx_error_what(planner->err, -EISDIR, "cannot make '%.300s' writable", grant->path);
 	sbx_error_why(
 		planner->err,
 		"it is a file that names the repository, and git outside would follow any path that the command writes there");
 	sbx_error_fix(planner->err, "name the repository: --write %.300s",
-		      common ? common : "\"$(git rev-parse --git-common-dir)\"");
+		      git_argument(planner, grant->path));
 	return -EISDIR;
 }
 

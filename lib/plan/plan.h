@@ -98,7 +98,8 @@ struct plan {
 	size_t n_inward;
 	const struct plan_top *tops;
 	size_t n_tops;
-	const char *git; /* a read-only ".git" in a writable directory, or NULL */
+	const char *git;	  /* a read-only ".git" in a writable directory, or NULL */
+	const char *git_argument; /* of --write, quoted, so that git can write there */
 	const struct plan_notice *notices;
 	size_t n_notices;
 	bool has_digest;

@@ -6,6 +6,7 @@
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
+granted="--write '$project/.git'"
 someone=(--env GIT_CONFIG_NOSYSTEM=1 --env GIT_CONFIG_GLOBAL=/dev/null
 	--env GIT_AUTHOR_NAME=Inside --env GIT_AUTHOR_EMAIL=inside@localhost
 	--env GIT_COMMITTER_NAME=Inside --env GIT_COMMITTER_EMAIL=inside@localhost)
@@ -34,11 +35,25 @@ for who in $starters; do
 	check "git_reads_the_repository_by_$who" eval 'has_status 0 && out_is "$(printf " M main.c\n main.c | 1 +\n 1 file changed, 1 insertion(+)\nfirst")"'
 	run spawn --write . "${someone[@]}" -- git commit -q -a -m second
 	check "git_cannot_commit_and_is_told_how_by_$who" \
-		eval 'test "$status" -ne 0 -a "$status" -ne 125 && err_has "is read-only in the sandbox; to add and commit, use --write .git"'
+		eval 'test "$status" -ne 0 -a "$status" -ne 125 && err_has "is read-only in the sandbox; to add and commit, use $granted"'
 	run spawn --write . "${someone[@]}" -- git status
 	check "a_git_that_works_prints_no_hint_by_$who" eval 'has_status 0 && ! err_has "read-only in the sandbox"'
 	run spawn --write . --print-plan -v -- true
 	check "the_plan_tells_it_by_$who" eval '[[ $out == *"add and commit need"* ]]'
+
+	mkdir "$project/sub"
+	run spawn --cwd "$project/sub" --write "$project" "${someone[@]}" -- git commit -q -a -m second
+	check "in_a_subdirectory_it_is_told_the_same_path_by_$who" err_has "use $granted"
+	in_sub() { run spawn -q --project "$project/sub" --cwd "$project/sub" --write "$project/sub" "$@" "${someone[@]}" -- git status --porcelain; }
+	in_sub
+	check "in_a_subdirectory_alone_git_finds_nothing_by_$who" err_has 'not a git repository'
+	# Root's sandbox runs as another user, whom git does not trust with a directory that is only shown.
+	in_sub --read "$project"
+	[ "$who" = root ] || check it_does_where_the_repository_is_shown has_status 0
+	run spawn --write sub/.git -- true
+	check "a_missing_repository_is_not_to_be_made_by_$who" \
+		eval 'has_status 125 && err_has "git rev-parse --git-common-dir" && ! err_has mkdir'
+	rmdir "$project/sub"
 
 	in_repository() { run spawn -q --write . --write .git "${someone[@]}" -- sh -c "$1"; }
 	in_repository 'git add main.c && git commit -q -m here && git status --porcelain'
@@ -65,6 +80,8 @@ for who in $starters; do
 	in_tree() { run spawn -q --project "$work/tree-$who/w" --cwd "$work/tree-$who/w" --write "$work/tree-$who/w" "${someone[@]}" "$@"; }
 	in_tree -- sh -c 'git status --porcelain && git log --format=%s -1'
 	check "git_reads_in_a_worktree_by_$who" out_is here
+	run spawn --project "$work/tree-$who/w" --cwd "$work/tree-$who/w" --write "$work/tree-$who/w" "${someone[@]}" -- git add .
+	check "in_a_worktree_the_repository_is_named_by_$who" err_has "use $granted"
 	in_tree --write "$project/.git" -- \
 		sh -c 'echo x >new && git add new && git commit -q -m in-worktree && git log --format=%s -1'
 	check "git_commits_in_a_worktree_with_a_granted_repository_by_$who" out_is in-worktree
@@ -74,7 +91,7 @@ for who in $starters; do
 		eval 'outside fsck && test "$(as "$who" git -C "$work/tree-$who/w" log --format=%s -1)" = in-worktree'
 	in_tree --write "$work/tree-$who/w/.git" -- true
 	check "the_file_of_a_worktree_cannot_be_granted_by_$who" \
-		eval 'has_status 125 && err_has "name the repository: --write $project/.git"'
+		eval 'has_status 125 && err_has "name the repository: $granted"'
 done
 
 # git refuses repositories of other users: the private home has no safe.directory, so the error says what to type.

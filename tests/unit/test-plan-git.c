@@ -68,6 +68,7 @@ static void a_repository_is_read_only_as_a_whole(void)
 	expect(!find_step(&planning, STEP_BIND, PROJECT "/.git/hooks"));
 	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/vendor"), STEP_IS_DIRECTORY);
 	expect_str(planning.plan->git, PROJECT "/.git");
+	expect_str(planning.plan->git_argument, "'" PROJECT "/.git'");
 	expect(has_notice(&planning, "'" PROJECT "/.git' is read-only"));
 }
 
@@ -189,7 +190,7 @@ static void refuses_the_file_that_names_a_repository(void)
 	grant(&planning, GRANT_WRITE, PROJECT "/.git", "--write");
 	expect_refusal(&planning, -EISDIR);
 	expect(says(&planning, PROJECT "/.git", "names the repository",
-		    "--write /home/user/main/.git"));
+		    "--write '/home/user/main/.git'"));
 }
 
 static void the_common_directory_of_a_worktree_is_shown_read_only(void)
