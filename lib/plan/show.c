@@ -563,6 +563,19 @@ static bool shows_below(const struct planner *planner, const struct place *place
 	return false;
 }
 
+static int refuse_changeable(struct planner *planner, const struct place *place,
+			     const struct host_path *link)
+{
+	return refuse_unheld(
+		planner, place,
+		"it is a symbolic link that its owner, or a command in a sandbox, could change",
+		link->leads_to ? planner_format(planner,
+						"name its target, '%.300s', or replace the link "
+						"by its target",
+						link->leads_to)
+			       : "name its target, or replace the link by its target");
+}
+
 /* The place's content is part of its carrier's mount: adds a step if its rights differ. */
 static int narrow(struct planner *planner, struct shown *shown, const struct shown *carrier)
 {
@@ -571,15 +584,7 @@ static int narrow(struct planner *planner, struct shown *shown, const struct sho
 	unsigned excess;
 
 	if (link)
-		return refuse_unheld(
-			planner, place,
-			"it is a symbolic link that its owner, or a command in a sandbox, could change",
-			link->leads_to
-				? planner_format(planner,
-						 "name its target, '%.300s', or replace the link "
-						 "by its target",
-						 link->leads_to)
-				: "name its target, or replace the link by its target");
+		return refuse_changeable(planner, place, link);
 	if (!place->facts || place->facts->kind == HOST_MISSING)
 		return hold_missing(planner, place, carrier);
 	if (place->facts->kind == HOST_UNREACHABLE)
@@ -612,8 +617,7 @@ static const struct host_path *find_covered(struct planner *planner, const struc
 		planner_facts(planner,
 			      planner_rebase(planner, place->path, around->path, around->source));
 
-	return facts && facts->kind != HOST_MISSING && facts->kind != HOST_LINK_REFUSED ? facts
-											: NULL;
+	return facts && facts->kind != HOST_MISSING ? facts : NULL;
 }
 
 /* The carrier's mount must contain the mount point: an existing file or directory. */
@@ -621,9 +625,12 @@ static int check_target(struct planner *planner, const struct shown *shown)
 {
 	struct place *place = shown->place;
 	const struct shown *carrier = shown->carrier;
+	const struct host_path *covered;
 
-	if (!carrier || place_is_fresh(carrier) || !carrier->place->source ||
-	    find_covered(planner, shown))
+	if (!carrier || place_is_fresh(carrier) || !carrier->place->source)
+		return 0;
+	covered = find_covered(planner, shown);
+	if (covered && covered->kind != HOST_LINK_REFUSED)
 		return 0;
 	(void)sbx_error_what(planner->err, -ENOENT, "cannot mount %s at '%.200s'",
 			     origin_text(&place->winner->origin), place->path);
@@ -643,6 +650,8 @@ static int hide_covered(struct planner *planner, struct shown *shown, const stru
 	place->facts = find_covered(planner, shown);
 	if (!place->facts)
 		return narrow(planner, shown, shown->carrier);
+	if (place->facts->kind == HOST_LINK_REFUSED)
+		return refuse_changeable(planner, place, place->facts);
 	planner_note(planner, planner_format(planner, "'%s' is hidden", place->path),
 		     planner_format(planner, "%s mounts '%s' there if it exists, and it does not",
 				    origin_text(&mount->origin), mount->source));

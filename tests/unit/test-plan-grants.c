@@ -454,6 +454,22 @@ static void an_optional_mount_without_a_source_hides_its_target(void)
 	expect(says(&planning, "/srv/at", "no mount namespace", "leave it out"));
 }
 
+/* A mask on the link would be one on its target. */
+static void refuses_to_hide_a_target_that_is_a_link_of_a_user(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "capabilities:\n"
+		      "- {name: a, match: {syscall: fs.read, path: /srv/}, action: allow}\n"
+		      "mounts: [{source: /absent, target: /srv/at, optional: true}]\n");
+	know(&planning, "/srv/to/file", HOST_FILE);
+	know_link(&planning, "/srv/at", "to", 1000);
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "'/srv/at'", "symbolic link", "name its target, '/srv/to'"));
+}
+
 /* Otherwise the command could move /srv/p away and make a new /srv/p/at. */
 static void the_way_to_a_hidden_target_cannot_be_renamed(void)
 {
@@ -660,6 +676,7 @@ static const struct test tests[] = {
 	TEST(a_socket_is_opened_by_its_name),
 	TEST(mounts_of_a_policy_are_put_into_the_tree),
 	TEST(an_optional_mount_without_a_source_hides_its_target),
+	TEST(refuses_to_hide_a_target_that_is_a_link_of_a_user),
 	TEST(the_way_to_a_hidden_target_cannot_be_renamed),
 	TEST(an_option_that_names_the_target_of_a_mount_is_about_the_mount),
 	TEST(refuses_a_mount_without_its_source),
