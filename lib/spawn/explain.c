@@ -211,8 +211,8 @@ static bool is_wide(const struct plan *plan, const char *path, size_t n)
 	       (real && strlen(real) == n && memcmp(real, path, n) == 0);
 }
 
-/* True with @err if @command, whose execution failed with @code, exists outside at a path that the
- * plan does not show. */
+/* True with why and fix if @command, whose execution failed with @code, exists outside at a path
+ * that the plan does not show. */
 static bool explain_absent(const struct plan *plan, const char *command, int code,
 			   struct sbx_error *err)
 {
@@ -228,7 +228,6 @@ static bool explain_absent(const struct plan *plan, const char *command, int cod
 	slash = real ? strrchr(real, '/') : NULL;
 	if (!slash || slash == real || is_shown(plan, real))
 		return false;
-	(void)sbx_error_what(err, code, "cannot execute '%s'", command);
 	if (strcmp(path, real) == 0)
 		sbx_error_why(err, "outside it is '%.300s', which the sandbox does not show", path);
 	else
@@ -246,15 +245,34 @@ static bool explain_absent(const struct plan *plan, const char *command, int cod
 	return true;
 }
 
+/* The mask of a file that a rule denies is an empty file without permissions. */
+static bool explain_masked(const struct plan *plan, const char *command, int code,
+			   struct sbx_error *err)
+{
+	const struct step *mask;
+	char path[PATH_MAX];
+
+	if (code != -EACCES || plan->tier != TIER_FULL || !find_outside(plan, command, path))
+		return false;
+	mask = find_mask(plan, path);
+	if (!mask || !mask->origin.text)
+		return false;
+	sbx_error_why(err, "%s hides '%.300s'", mask->origin.text, path);
+	sbx_error_fix(err, "leave out what denies reading it, or name another program");
+	return true;
+}
+
 static void explain_exec(const struct plan *plan, const char *command,
 			 const struct message *message, struct sbx_error *err)
 {
 	const struct exec_failure *execution = &message->execution;
 
+	(void)sbx_error_what(err, message->code, "cannot execute '%s'", command);
+	if (explain_masked(plan, command, message->code, err))
+		return;
 	if (execution->fault == EXEC_FAULT_NONE &&
 	    explain_absent(plan, command, message->code, err))
 		return;
-	(void)sbx_error_what(err, message->code, "cannot execute '%s'", command);
 	if (execution->fault == EXEC_FAULT_INTERPRETER &&
 	    (explain_line_end(command, execution->interpreter, err) ||
 	     explain_hidden(plan, execution->interpreter, err)))

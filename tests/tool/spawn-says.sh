@@ -70,6 +70,17 @@ for who in $starters; do
 		run spawn --dry-run -- "$command"
 		check "nothing_is_said_of_${command#./}_with_--dry-run_to_$who" test "$status:$err" = 0:
 	done
+	cat >"$work/hides.yaml" <<-END
+		version: 1
+		capabilities:
+		- {name: system, action: allow, match: {op: [fs.*, exec], path: [/usr, /bin, /lib, /lib64]}}
+		- {name: hidden, action: deny, match: {op: fs.read, path: $(realpath /usr/bin/env)}}
+	END
+	for option in --quiet --dry-run; do
+		run spawn --policy "$work/hides.yaml" "$option" -- env
+		check "what_hides_a_program_is_said_with_${option}_to_$who" err_has "hides.yaml:4 'hidden' hides '/usr/bin/env'"
+		check "a_hidden_program_has_its_status_with_${option}_by_$who" has_status 126
+	done
 	echo '{}' >"$work/empty.yaml"
 	run spawn --policy "$work/empty.yaml" -- true
 	check "a_policy_without_rules_is_said_to_$who" err_has "empty.yaml' grants no files: it has no rules"
