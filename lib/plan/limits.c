@@ -191,13 +191,9 @@ static int refuse_limit(struct planner *planner, enum limit limit)
 			      limit_name(limit), why_no_cgroup(planner->host));
 	else
 		sbx_error_why(planner->err, "%s", why_no_cgroup(planner->host));
-	/* Where systemd runs, root always gets a scope. */
 	sbx_error_fix(
 		planner->err,
-		"%s, or accept a weaker limit: --best-effort-limits or 'limits: {mode: best-effort}'",
-		planner->request->is_root
-			? "see with 'sbx-spawn --check' what to change on this host"
-			: "run it in a unit of systemd with Delegate=yes (systemd-run --user -p Delegate=yes)");
+		"see with 'sbx-spawn --check' what to change on this host, or accept a weaker limit: --best-effort-limits or 'limits: {mode: best-effort}'");
 	return -EOPNOTSUPP;
 }
 
