@@ -94,6 +94,7 @@ static void add_mark(struct composer *composer, const struct mark *mark)
 				  : mark->source		   ? COMPOSE_COVER
 				  : mark->content == CONTENT_COPY  ? COMPOSE_GRANT
 				  : mark->content == CONTENT_TMPFS ? COMPOSE_TMPFS
+				  : mark->flags & MARK_RUN	   ? COMPOSE_ADD
 								   : COMPOSE_SHOW;
 
 	compose_add(composer, kind, &path);

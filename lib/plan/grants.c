@@ -446,6 +446,39 @@ int mark_credentials(struct planner *planner)
 	return r;
 }
 
+static bool is_grant(const struct mark *mark)
+{
+	return mark->kind == MARK_ALLOW && mark->content == CONTENT_HOST &&
+	       mark->origin.kind == ORIGIN_ARGUMENT && (mark->flags & MARK_ASKED) && !mark->source;
+}
+
+/* Excepts from the grant what other options name for reading in it: that stays read-only. */
+static void keep_read_only(struct planner *planner, struct mark *wide)
+{
+	const char *around = real_of(planner, wide);
+
+	for (size_t i = 0; around && i < planner->view.marks.n_rows; i++) {
+		const struct mark *mark = mark_at(planner, i);
+		const char *path;
+
+		if (!is_grant(mark) || (mark->rights & RIGHT_WRITE) || (mark->flags & MARK_RUN))
+			continue;
+		path = real_of(planner, mark);
+		if (path && is_below(path, around) && strcmp(path, around) != 0)
+			add_except(planner, wide, path, RIGHT_WRITE);
+	}
+}
+
+void mark_read_only(struct planner *planner)
+{
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
+		struct mark *mark = mark_at(planner, i);
+
+		if (is_grant(mark) && (mark->rights & RIGHT_WRITE))
+			keep_read_only(planner, mark);
+	}
+}
+
 /* Adds the path in the form "~/.ssh". */
 static void add_name(struct planner *planner, const char *path)
 {

@@ -386,6 +386,7 @@ int mark_all(struct planner *planner)
 	r = mark_credentials(planner);
 	if (r < 0)
 		return r;
+	mark_read_only(planner);
 	deny_where_shown(planner);
 	r = mark_git(planner);
 	if (r < 0)

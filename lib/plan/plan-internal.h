@@ -312,6 +312,7 @@ void note_missing_denials(struct planner *planner);
 /* mark_credentials() must be called after all grants are marked, note_credentials() once rights are
  * known. */
 int mark_credentials(struct planner *planner);
+void mark_read_only(struct planner *planner);
 void note_credentials(struct planner *planner);
 /* Are all marks of the place exceptions for credentials? */
 bool place_is_of_credentials(const struct place *place);

@@ -335,6 +335,7 @@ struct cover {
 	bool is_of_host;  /* the host's own files, which other grants may also show; it only counts
 			     as a cover if the rules around it are about a tmpfs */
 	bool is_tmpfs;
+	bool adds; /* the operations of covers around it that show the host's files apply, too */
 };
 
 static void add_cover(struct composer *composer, struct cover cover)
@@ -350,7 +351,8 @@ void compose_add(struct composer *composer, enum composed_kind kind,
 		 const struct composed_path *path)
 {
 	bool is_cover = kind == COMPOSE_COVER || kind == COMPOSE_TMPFS ||
-			(kind == COMPOSE_SHOW && (path->operations & view_reads()));
+			((kind == COMPOSE_SHOW || kind == COMPOSE_ADD) &&
+			 (path->operations & view_reads()));
 	struct rule rule = {
 		.name = path->name,
 		.action = kind == COMPOSE_DENY ? POLICY_DENY : POLICY_ALLOW,
@@ -367,7 +369,8 @@ void compose_add(struct composer *composer, enum composed_kind kind,
 		add_cover(composer, (struct cover){ .number = composer->policy.n_rules - 1,
 						    .path = path->path,
 						    .is_of_host = kind != COMPOSE_COVER,
-						    .is_tmpfs = kind == COMPOSE_TMPFS });
+						    .is_tmpfs = kind == COMPOSE_TMPFS,
+						    .adds = kind == COMPOSE_ADD });
 }
 
 static const struct cover *cover_at(const struct composer *composer, size_t i)
@@ -403,16 +406,48 @@ static const char *path_of(const struct rule *rule)
 	return rule->match.lists[MATCH_PATH].values[0].text;
 }
 
+/* Does a mount of other files, or a tmpfs, lie below the directory and at or above the path? */
+static bool is_covered_between(const struct composer *composer, const char *directory,
+			       const char *path)
+{
+	const char *home = composer->with.home;
+	const struct cover *cover;
+
+	if (home && is_below(home, directory) && path_is_at_or_below(path, home))
+		return true;
+	for (size_t i = 0; (cover = cover_at(composer, i)); i++) {
+		const char *at = path_of(&composer->policy.rules[cover->number]);
+
+		if ((cover->is_tmpfs || !cover->is_of_host) && is_below(at, directory) &&
+		    path_is_at_or_below(path, at))
+			return true;
+	}
+	return false;
+}
+
+/* Does the cover show the host's files of a directory in which @path is one of them? */
+static bool shows_around(const struct composer *composer, const struct cover *cover,
+			 const char *path)
+{
+	const char *directory = path_of(&composer->policy.rules[cover->number]);
+
+	return cover->is_of_host && !cover->is_tmpfs && is_below(path, directory) &&
+	       is_in_private(composer, cover->path) &&
+	       !is_covered_between(composer, directory, path);
+}
+
 /* The operations granted by the cover and, if it shows the host's own files, by other covers of its
  * path. */
 static uint64_t granted_at(const struct composer *composer, const struct cover *cover)
 {
 	const struct rule *rules = composer->policy.rules;
+	const char *path = path_of(&rules[cover->number]);
 	uint64_t operations = rules[cover->number].match.operations;
 	const struct cover *other;
 
 	for (size_t i = 0; cover->is_of_host && (other = cover_at(composer, i)); i++)
-		if (strcmp(path_of(&rules[other->number]), path_of(&rules[cover->number])) == 0)
+		if (strcmp(path_of(&rules[other->number]), path) == 0 ||
+		    (cover->adds && shows_around(composer, other, path)))
 			operations |= rules[other->number].match.operations;
 	return operations;
 }
@@ -589,7 +624,7 @@ static void add_view(struct composer *composer, const struct policy *policy)
 		}
 		if (project && is_project)
 			path.path = project;
-		compose_add(composer, project && is_project ? COMPOSE_SHOW : COMPOSE_GRANT, &path);
+		compose_add(composer, project && is_project ? COMPOSE_ADD : COMPOSE_GRANT, &path);
 	}
 }
 

@@ -80,6 +80,7 @@ enum composed_kind {
 	COMPOSE_COVER, /* mounts other files at the path: permissions around it do not apply */
 	COMPOSE_SHOW,  /* grants files of the host; below /tmp and the home, where the rules around
 			  it are about a tmpfs, it is also a cover */
+	COMPOSE_ADD,   /* the same, but grants around it that show the host's files apply, too */
 	COMPOSE_TMPFS, /* rules around a grant below it are about the tmpfs's own files */
 };
 void compose_add(struct composer *composer, enum composed_kind kind,

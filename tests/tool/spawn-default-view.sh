@@ -13,6 +13,7 @@ export SECRET_TOKEN=do-not-pass
 # A command that is started in /tmp gets a private /tmp.
 seen=$(mktemp /tmp/sbx-view-XXXXXX)
 trap 'rm -rf "$work" "$seen" "$seen.made"' EXIT
+from_part() { places; (cd "$project/part" && as "$who" sbx-spawn "$@"); }
 from_tmp() { places; (cd /tmp && as "$who" sbx-spawn "$@"); }
 
 for who in $starters; do
@@ -36,6 +37,11 @@ for who in $starters; do
 	check "and_the_hosts_stays_as_it_is_by_$who" test ! -e "$seen.made"
 	run spawn --read "$project" --write "$project" -- sh -c 'echo made >both && rm both'
 	check "two_options_about_one_directory_add_up_by_$who" has_status 0
+	mkdir -p "$project/part" && chmod 777 "$project/part"
+	run from_part --write .. -- sh -c 'echo made >made && rm made'
+	check "a_writable_directory_contains_the_working_directory_by_$who" has_status 0
+	run spawn --write . --bind "$project/part:$project/part" -- sh -c 'echo made >made && rm made && echo made >part/made'
+	check "what_is_bound_in_it_stays_read_only_by_$who" test "$status" -ne 0 -a ! -e "$project/made" -a ! -e "$project/part/made"
 	run spawn -- env
 	check "secrets_do_not_pass_by_$who" test "${out#*SECRET_TOKEN}" = "$out"
 	check "path_passes_by_$who" out_has PATH=

@@ -50,7 +50,8 @@ static inline void add_excepts(struct planning *planning, const struct request_p
 	for (size_t i = 0; i < planning->credentials.n_places; i++)
 		writes_home |= option->grant == GRANT_WRITE && !planning->homes[i].kinds &&
 			       is_below(planning->homes[i].path, outside);
-	excepts = arena_alloc(&planning->arena, (n + 1) * sizeof(*excepts));
+	excepts = arena_alloc(&planning->arena,
+			      (n + planning->request.n_paths + 1) * sizeof(*excepts));
 	path->excepts = excepts;
 	for (size_t i = 0; i < n; i++) {
 		const char *real = follow(planning, entries[i].path), *rest;
@@ -68,6 +69,32 @@ static inline void add_excepts(struct planning *planning, const struct request_p
 					       : real,
 			.operations = is_startup ? operation_set("fs.write") : 0,
 		};
+	}
+}
+
+static inline bool is_mount(const struct request_path *option)
+{
+	return option->target && strcmp(option->target, option->path) != 0;
+}
+
+/* What another option names for reading in a writable directory stays read-only. */
+static inline void add_read_only(struct planning *planning, const struct request_path *option,
+				 struct composed_path *path)
+{
+	struct composed_except *excepts = (struct composed_except *)path->excepts;
+	const char *outside = follow(planning, option->path);
+
+	for (size_t i = 0; i < planning->request.n_paths; i++) {
+		const struct request_path *other = &planning->paths[i];
+		const char *real = follow(planning, other->path);
+
+		if (option->grant == GRANT_WRITE && other->grant == GRANT_READ &&
+		    !is_mount(option) && !is_mount(other) &&
+		    look_at_host(planning, real).kind != HOST_MISSING && is_below(real, outside) &&
+		    strcmp(real, outside) != 0)
+			excepts[path->n_excepts++] =
+				(struct composed_except){ .path = real,
+							  .operations = operation_set("fs.write") };
 	}
 }
 
@@ -90,14 +117,19 @@ static inline void add_option(struct composer *composer, struct planning *planni
 	(void)snprintf(words, sizeof(words), "%s", operations[option->grant]);
 	while ((word = strsep(&next, " ")))
 		path.operations |= operation_set(word);
-	if (option->grant <= GRANT_EXEC)
+	if (option->grant <= GRANT_EXEC) {
 		add_excepts(planning, option, &path);
+		add_read_only(planning, option, &path);
+	}
 	if (option->grant == GRANT_DENY || option->grant == GRANT_DENY_WRITE)
 		compose_add(composer, COMPOSE_DENY, &path);
-	else if (option->target && strcmp(option->target, option->path) != 0)
+	else if (is_mount(option))
 		compose_add(composer, COMPOSE_COVER, &path);
 	else
-		compose_add(composer, option->grant == GRANT_TMPFS ? COMPOSE_TMPFS : COMPOSE_SHOW,
+		compose_add(composer,
+			    option->grant == GRANT_TMPFS  ? COMPOSE_TMPFS
+			    : option->grant == GRANT_EXEC ? COMPOSE_ADD
+							  : COMPOSE_SHOW,
 			    &path);
 }
 

@@ -507,6 +507,36 @@ static void an_option_that_names_the_target_of_a_mount_is_about_the_mount(void)
 	expect_refusal(&planning, -EACCES);
 }
 
+static void what_is_named_for_reading_in_a_writable_directory_stays_read_only(void)
+{
+	static const char *const tops[] = { "/srv", "/tmp" };
+
+	for (size_t i = 0; i < N_ELEMENTS(tops); i++) {
+		_cleanup_planning_ struct planning planning;
+		const char *wide = tops[i][1] == 's' ? "/srv/w" : "/tmp/w";
+		const char *narrow = tops[i][1] == 's' ? "/srv/w/r" : "/tmp/w/r";
+
+		planning_open(&planning);
+		know(&planning, narrow, HOST_DIRECTORY);
+		know(&planning, wide, HOST_DIRECTORY);
+		grant(&planning, GRANT_READ, narrow, "--read");
+		grant(&planning, GRANT_WRITE, wide, "--write");
+		expect_plan(&planning);
+		expect(!(flags_of(&planning, STEP_BIND, wide) & STEP_READ_ONLY));
+		expect(the_step(&planning, STEP_BIND, narrow)->bind.attributes.is_read_only);
+		/* A mount of a directory at its own path. */
+		planning.paths[0].option = "--bind";
+		planning.paths[0].target = narrow;
+		expect_plan(&planning);
+		expect(the_step(&planning, STEP_BIND, narrow)->bind.attributes.is_read_only);
+		/* To execute a program in it takes no right away. */
+		planning.paths[0].grant = GRANT_EXEC;
+		planning.paths[0].target = NULL;
+		expect_plan(&planning);
+		expect(!find_step(&planning, STEP_BIND, narrow));
+	}
+}
+
 static void refuses_a_mount_without_its_source(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -679,6 +709,7 @@ static const struct test tests[] = {
 	TEST(refuses_to_hide_a_target_that_is_a_link_of_a_user),
 	TEST(the_way_to_a_hidden_target_cannot_be_renamed),
 	TEST(an_option_that_names_the_target_of_a_mount_is_about_the_mount),
+	TEST(what_is_named_for_reading_in_a_writable_directory_stays_read_only),
 	TEST(refuses_a_mount_without_its_source),
 	TEST(refuses_a_mount_with_a_source_that_means_nothing),
 	TEST(changes_of_the_project_land_elsewhere),
