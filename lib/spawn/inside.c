@@ -3,8 +3,9 @@
 /*
  * Messages from PID 1 and from the command's process
  *
- * Each may send each kind once, and only the kinds that this plan makes it send. Any other message
- * means that the process was taken over: the sandbox is ended.
+ * Each may send only the kinds that this plan makes it send, each once; but STOPPED and READS,
+ * which tell of the terminal, any number of times. Any other message means that the process was
+ * taken over: the sandbox is ended.
  */
 
 #include <poll.h>
