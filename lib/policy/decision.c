@@ -89,13 +89,16 @@ static void add_shown(struct text *out, const char *before, const char *text, co
 	text_add(out, after);
 }
 
+/* A dialect implies the rules of the implicit view, so they have no line in the file. */
 void decision_add_rule(struct text *out, const struct artefact *artefact, uint32_t row)
 {
 	const struct artefact_rule *rule = artefact_rule_at(artefact, row);
 
 	add_shown(out, "rule '", artefact_text(artefact, rule->name), "' (");
 	text_add_visible_string(out, artefact_file_of(artefact, rule));
-	text_addf(out, ":%u)", rule->line);
+	if (rule->line > 0)
+		text_addf(out, ":%u", rule->line);
+	text_add_char(out, ')');
 }
 
 /*
@@ -497,6 +500,18 @@ static void add_reason(struct text *out, const char *reason)
 	add_shown(out, "  why: ", reason, "\n");
 }
 
+/* The implicit view has a rule for each of its directories, all with one name and without a line.
+ */
+static bool is_same_view(const struct artefact *artefact, uint32_t a, uint32_t b)
+{
+	const struct artefact_rule *one = artefact_rule_at(artefact, a);
+	const struct artefact_rule *other = artefact_rule_at(artefact, b);
+
+	return one->line == 0 && other->line == 0 && one->source == other->source &&
+	       strcmp(artefact_text(artefact, one->name), artefact_text(artefact, other->name)) ==
+		       0;
+}
+
 static void add_rules(struct text *out, const struct artefact *artefact,
 		      const struct policy_decision *decision)
 {
@@ -507,6 +522,8 @@ static void add_rules(struct text *out, const struct artefact *artefact,
 			text_addf(out, "  why: %zu more rules\n", decision->n_rules - i);
 			return;
 		}
+		if (i > 0 && is_same_view(artefact, decision->rules[i - 1], decision->rules[i]))
+			continue;
 		text_add(out, "  why: ");
 		decision_add_rule(out, artefact, decision->rules[i]);
 		text_addf(out, " %s", verbs[rule->action]);

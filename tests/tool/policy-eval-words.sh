@@ -75,4 +75,10 @@ run sbx-policy eval -q p.yaml fs.write .ci/x
 check quiet_answers_by_status_alone test "$status$out" = 1
 run sbx-policy eval p.yaml fs.write p.yaml
 check the_policy_itself_cannot_be_written out_has 'built-in rule'
+
+# The implicit view shows both /usr and /: one rule of that name is enough, and the file has no line for it.
+printf 'version: 1\nfs: {rules: [{path: /srv/data, action: allow}]}\n' >view.yaml
+run sbx-policy eval view.yaml fs.read /usr/bin/env
+check the_implicit_view_is_told_once test "$(grep -c "rule 'the implicit view' (view.yaml) allows it" "$work/out")" = 1
+check it_is_told_without_a_line eval '! out_has view.yaml:'
 finish
