@@ -220,10 +220,12 @@ static int understand(const char *id, const char *answer, size_t n_bytes, struct
 		return fail(id, -EPROTO, err);
 	status = tree_get(tree, tree_root(tree), "status");
 	error = tree_get(tree, tree_root(tree), "error");
+	/* With a status, the error says why the command was not executed. */
 	if (error)
 		(void)ctl_fail(err, -EREMOTEIO, "run a command in", id, error->text,
-			       "correct what its supervisor reports");
-	/* With a status, the error says why the command was not executed. */
+			       status ? "name a program that exists in the sandbox and may be "
+					"executed there"
+				      : "correct what its supervisor reports");
 	if (error && !status)
 		return -EREMOTEIO;
 	if (!status || status->type != TREE_NUMBER ||

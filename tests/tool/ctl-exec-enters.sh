@@ -15,6 +15,7 @@ check its_words_are_not_our_options out_is '--json|-q|a b||'
 run sbx-ctl exec a -- /nonexistent/program
 check exec_prints_the_supervisors_answer err_has '/nonexistent/program'
 check a_missing_program_is_127 has_status 127
+check a_program_inside_is_asked_for err_has 'fix: name a program that exists in the sandbox'
 run sbx-ctl exec a -- /
 check a_refusal_without_a_status_is_told err_has 'Permission denied'
 check a_refusal_is_no_status_of_a_command has_status 125
