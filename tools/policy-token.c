@@ -33,9 +33,10 @@ static int fail(int code, const char *path, struct sbx_error *err)
 {
 	/* -ENOENT may be an answer of the service, so a missing service is -ENOTCONN. */
 	(void)error_fill(err, code == -ENOENT ? -ENOTCONN : code, strerror(-code),
-			 code == -EACCES ? "run this as root or as the service's own user"
-					 : "start it with 'sbx-policy serve', or name its socket "
-					   "with --socket",
+			 code == -EACCES
+				 ? "run this as root or as the service's own user"
+				 : "start it with 'sbx-policy serve FILE', or name its socket "
+				   "with --socket",
 			 "cannot ask the service at '%s'", path);
 	return code == -ENOENT || code == -EACCES ? -ENOTCONN : code;
 }

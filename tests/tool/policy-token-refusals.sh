@@ -52,4 +52,6 @@ run token revoke
 check a_missing_token_is_explained has_status 2
 run token list
 check nothing_was_issued out_is ''
+run sbx-policy token list --socket "$work/none.sock"
+check a_service_that_does_not_run_can_be_started_as_said err_has "start it with 'sbx-policy serve FILE'"
 finish
