@@ -113,7 +113,7 @@ static const struct verb_spec verbs[] = {
 	TOOL_VERB(audit, setup, NULL, OPERAND_NONE, 0, 0, setup_options,
 		  "create a log and print its public key"),
 	TOOL_VERB(audit, key, "[change]", OPERAND_WORD, 0, 1, plain_options,
-		  "print the current public key, or start a new epoch"),
+		  "print the current public key, or start a new epoch", .lister = "echo change"),
 	TOOL_VERB(audit, append, NULL, OPERAND_NONE, 0, 0, append_options,
 		  "add JSON lines from standard input as records"),
 	TOOL_VERB(audit, serve, NULL, OPERAND_NONE, 0, 0, audit_serve_options,

@@ -167,13 +167,16 @@ static int config_verb_places(void *context, int n_operands, char *operands[],
 	return TOOL_YES;
 }
 
+/* For shells, which show the keys also where the configuration is invalid. */
+#define LISTER "echo color; echo progress; echo log_level"
+
 static const struct verb_spec verbs[] = {
 	TOOL_VERB(config, list, NULL, OPERAND_NONE, 0, 0, NULL,
 		  "print all keys, their values and sources"),
 	TOOL_VERB(config, get, "KEY", OPERAND_WORD, 1, 1, NULL,
-		  "print the effective value of a key"),
+		  "print the effective value of a key", .lister = LISTER),
 	TOOL_VERB(config, set, "KEY VALUE", OPERAND_WORD, 2, 2, where_options,
-		  "write a value into a file", .ignores_config = true),
+		  "write a value into a file", .ignores_config = true, .lister = LISTER),
 	TOOL_VERB(config, init, NULL, OPERAND_NONE, 0, 0, where_options,
 		  "write a file with all defaults as comments", .ignores_config = true),
 	TOOL_VERB(config, places, NULL, OPERAND_NONE, 0, 0, NULL,

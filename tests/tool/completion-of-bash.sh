@@ -7,8 +7,11 @@ eval "$(sbx-spawn --completion=bash)"
 eval "$(sbx-config --completion=bash)"
 eval "$(sbx-policy --completion=bash)"
 eval "$(sbx-ring --completion=bash)"
+eval "$(sbx-ctl --completion=bash)"
+eval "$(sbx-audit --completion=bash)"
 sbx-ring() { [ "$*" != 'ls -q' ] || printf '%s\n' one two; }
 compopt() { :; } # the builtin works only during a completion of bash
+sbx-ctl() { [ "$*" != 'list -q' ] || printf '%s\n' box; }
 cd "$work" || exit 1
 : >here.txt
 
@@ -87,4 +90,20 @@ complete_line sbx-policy eval here.txt --layer = h
 check so_it_is_behind_an_equals_sign offers here.txt
 complete_line sbx-policy print -l h
 check so_it_is_behind_its_letter offers here.txt
+
+# Words that are operands.
+for verb in start inspect stop kill pause resume exec logs wait remove ping; do
+	complete_line sbx-ctl "$verb" b
+	check "the_name_of_a_sandbox_is_offered_to_$verb" offers box
+done
+complete_line sbx-ctl volume ''
+check what_can_be_done_with_a_volume_is_offered test "$(printf "%s" "$out" | tr "\n" " ")" = 'create list remove'
+complete_line sbx-policy token ''
+check what_can_be_done_with_a_token_is_offered test "$(printf "%s" "$out" | tr "\n" " ")" = 'issue check revoke list'
+complete_line sbx-audit key c
+check the_change_of_a_key_is_offered offers change
+for verb in get set; do
+	complete_line sbx-config "$verb" ''
+	check "every_key_is_offered_to_$verb" test "$out" = "$(sbx-config list | cut -d ' ' -f 1)"
+done
 finish
