@@ -23,6 +23,9 @@
 
 #include "base/error.h"
 
+/* Of the names that a fix lists; it has SBX_ERROR_TEXT_SIZE with its other words. */
+#define NAMES_BYTES 350
+
 /* Did sbx make @carrier, so that mount points in it must be created? NULL is the root. */
 static bool place_is_fresh(const struct shown *carrier)
 {
@@ -498,23 +501,44 @@ static unsigned find_excess(const struct planner *planner, const struct place *p
 	return permitted;
 }
 
+static bool could_be_created(struct planner *planner, const struct place *place,
+			     const struct shown *carrier)
+{
+	return (!place->facts || place->facts->kind == HOST_MISSING) &&
+	       !place_is_only_guarded(place) && carrier->is_writable &&
+	       (find_excess(planner, place, carrier) & ~RIGHT_EXISTS);
+}
+
+/* The places from @place on in its directory that are refused like it: one command creates all. */
+static const char *missing_names(struct planner *planner, const struct place *place,
+				 const struct shown *carrier)
+{
+	const struct place *end = planner->view.places + planner->view.n_places;
+	struct text *text = &planner->memory.text;
+
+	text_reset(text);
+	text_addf(text, " %.300s", place->path);
+	for (const struct place *next = place + 1; next < end; next++)
+		if (next->parent == place->parent && could_be_created(planner, next, carrier) &&
+		    text->len + strlen(next->path) < NAMES_BYTES)
+			text_addf(text, " %s", next->path);
+	return planner_take_text(planner);
+}
+
 /* A missing name needs no mask; but if the command could create it, its denial cannot be
  * enforced. */
 static int hold_missing(struct planner *planner, const struct place *place,
 			const struct shown *carrier)
 {
-	if (carrier->is_hidden || place_is_only_guarded(place))
+	if (carrier->is_hidden || !could_be_created(planner, place, carrier))
 		return 0;
-	if (carrier->is_writable && (find_excess(planner, place, carrier) & ~RIGHT_EXISTS))
-		return refuse_unheld(
-			planner, place,
-			"it does not exist, and the command could create it in a "
-			"directory that it may write to",
-			planner_format(planner,
-				       "create it ('mkdir -p %.300s', or 'touch' for a "
-				       "file), or allow writing to a narrower directory",
-				       place->path));
-	return 0;
+	return refuse_unheld(planner, place,
+			     "it does not exist, and the command could create it in a "
+			     "directory that it may write to",
+			     planner_format(planner,
+					    "create it ('mkdir -p%s', or 'touch' for a "
+					    "file), or allow writing to a narrower directory",
+					    missing_names(planner, place, carrier)));
 }
 
 /* The command has sbx-spawn's uid and cannot reach the path either, unless it can chmod() a

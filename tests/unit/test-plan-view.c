@@ -120,6 +120,17 @@ static void a_missing_name_that_could_be_made_is_refused(void)
 		    "does not exist, and the command could create it", "create it"));
 }
 
+static void one_command_creates_all_missing_names(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, RULE("secrets", ALL_FILES, "[./.env, ./.netrc, ./there]", "deny"));
+	know(&planning, PROJECT "/there", HOST_FILE);
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "denies at '" PROJECT "/.env'", "does not exist",
+		    "'mkdir -p " PROJECT "/.env " PROJECT "/.netrc'"));
+}
+
 static void a_missing_name_in_a_read_only_place_needs_nothing(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -645,6 +656,7 @@ static const struct test tests[] = {
 	TEST(a_denial_of_writing_makes_read_only),
 	TEST(the_order_of_rules_changes_nothing),
 	TEST(a_missing_name_that_could_be_made_is_refused),
+	TEST(one_command_creates_all_missing_names),
 	TEST(a_missing_name_in_a_read_only_place_needs_nothing),
 	TEST(a_missing_name_that_may_be_written_but_not_read_is_refused),
 	TEST(directories_around_what_is_read_only_become_mounts),
