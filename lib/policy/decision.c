@@ -393,7 +393,8 @@ static void add_better_request(struct text *out, const struct artefact *artefact
 	add_better_path(out, "the argument", request->path);
 	add_better_path(out, "the project", request->project_root);
 	if (!request->project_root && artefact->header->needs_project >> row & 1)
-		text_add(out, "name the project's root: project=/DIRECTORY\n");
+		text_add(out, "name the project's root: project=/DIRECTORY, in JSON the "
+			      "member 'project'\n");
 	if (request->host && !request->has_port && artefact->header->needs_port >> row & 1)
 		text_add(out, "name the host with its port: example.com:443, [::1]:443\n");
 	if (request->address && !is_address(request->address))

@@ -231,7 +231,7 @@ int generation_check_token(struct generation *generation, const struct token_ter
 		return refuse(err, -EINVAL,
 			      "the policy has rules for paths below the project's root, and no "
 			      "project is named",
-			      "name it (--project)");
+			      "name it: --project=DIR");
 	r = denial_find(&generation->artefact, terms, &rule);
 
 	if (r < 0)

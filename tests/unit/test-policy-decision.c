@@ -183,7 +183,8 @@ static void every_refusal_has_a_fix_in_json_too(void)
 	} rows[] = {
 		{ "fs.write /etc/sbx/policy.yaml project=/srv/p", "there is none: no policy" },
 		{ "policy.update", "let a person review it" },
-		{ "fs.write /srv/p/src/a.c", "name the project's root: project=/DIRECTORY" },
+		{ "fs.write /srv/p/src/a.c",
+		  "name the project's root: project=/DIRECTORY, in JSON the member 'project'" },
 		{ "net.connect ex_ample..com:443", "write the host as a name" },
 		{ "net.connect [::1", "name the host with its port" },
 		{ "net.bind [::1", "write the host as a name" },

@@ -119,6 +119,8 @@ static void no_token_is_issued_for_what_cannot_be_judged(void)
 		       "action: allow }\n" DENY_SECRET DENY_PORT);
 	expect(has(try_issue(&rig, "\"op\":\"fs.write\",\"glob\":\"/srv/p/src/secret/**\""),
 		   "no project is named"));
+	expect(has(try_issue(&rig, "\"op\":\"fs.write\",\"glob\":\"/srv/p/src/secret/**\""),
+		   "--project=DIR"));
 	expect(has(try_issue(&rig, "\"op\":\"fs.write\",\"glob\":\"/srv/p/src/secret/**\","
 				   "\"project\":\"/srv/p\""),
 		   "the policy denies"));
