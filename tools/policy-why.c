@@ -179,9 +179,11 @@ static void add_anchor(struct text *out, struct anchors anchors,
 	if (anchors.at_project && anchors.anywhere)
 		text_add(out, ": a glob without '/' means any directory of the project ");
 	else if (anchors.anywhere)
-		text_add(out, ": it means any directory of the project ");
+		text_addf(out, ": %s means any directory of the project ",
+			  anchors.absolute ? "a glob without '/'" : "it");
 	else
-		text_add(out, ": it is anchored at the project ");
+		text_addf(out, ": %s is anchored at the project ",
+			  anchors.absolute ? "what does not begin with '/'" : "it");
 	text_add_visible_string(out, request->project_root);
 	if (anchors.at_project && anchors.anywhere)
 		text_add(out, ", the rest is anchored at its root");

@@ -44,4 +44,12 @@ near = {rule["name"]: rule for rule in whole["near"]}
 assert near["src"]["near"] == "key" and near["src"]["key"] == "path", near
 assert near["ci"]["line"] == 4 and not near["ci"]["decides"]
 assert near["bots"]["key"] == "caller_tag" and near["bots"]["why"]' "$work/out"
+
+cat >mixed.yaml <<'END'
+version: 1
+capabilities:
+  - { name: run, match: { syscall: exec, path: [/usr/bin/python3, ./.venv] }, action: allow }
+END
+run sbx-policy explain mixed.yaml exec /usr/bin/ls project=/srv/p
+check an_absolute_path_is_not_said_to_be_anchored out_has "what does not begin with '/' is anchored at the project /srv/p"
 finish
