@@ -29,7 +29,7 @@ uint64_t tmp_size(const struct planner *planner)
 {
 	const struct plan_limit *limit = &planner->plan->limits[LIMIT_TMP_SIZE];
 
-	return limit->is_set ? limit->value : DEFAULT_TMP_SIZE;
+	return limit->is_set ? limit->value : LIMIT_TMP_SIZE_DEFAULT;
 }
 
 static const struct setting *find_setting(const struct planner *planner, enum limit limit)

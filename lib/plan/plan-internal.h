@@ -29,7 +29,6 @@
 #include "policy/network.h"
 
 #define DEFAULT_GRACE_USEC UINT64_C(2000000)
-#define DEFAULT_TMP_SIZE (UINT64_C(512) << 20)
 #define SHM_SIZE (UINT64_C(64) << 20)
 #define ROOT_SIZE (UINT64_C(16) << 20)
 /* Size of a tmpfs that only contains mount points. */

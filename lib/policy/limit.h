@@ -20,6 +20,8 @@ struct text;
 
 #define LIMIT_MIB (UINT64_C(1) << 20)
 #define LIMIT_SEC UINT64_C(1000000)
+/* The size of a private /tmp under every template. */
+#define LIMIT_TMP_SIZE_DEFAULT (512 * LIMIT_MIB)
 
 /*
  * ROW(enumerator, key, option, type of the key, metavar, name when it was reached,

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "policy/limit.h"
 #include "policy/view.h"
 
 /* Copies what has a place, with the file's number among all files. Texts are not copied: the merged
@@ -330,8 +331,7 @@ static int check_part(const struct policy *all, const struct setting *before,
 
 static bool is_mode_narrower(enum mount_mode before, enum mount_mode after)
 {
-	return before == after || after == MOUNT_MASK ||
-	       (before == MOUNT_READ_WRITE && after == MOUNT_READ_ONLY);
+	return before == after || (before == MOUNT_READ_WRITE && after == MOUNT_READ_ONLY);
 }
 
 static bool has_same_source(const struct policy_mount *a, const struct policy_mount *b)
@@ -341,30 +341,80 @@ static bool has_same_source(const struct policy_mount *a, const struct policy_mo
 
 static bool is_mount_narrower(const struct policy_mount *before, const struct policy_mount *after)
 {
-	return strcmp(before->target->text, after->target->text) == 0 &&
-	       has_same_source(before, after) && is_mode_narrower(before->mode, after->mode) &&
+	if (after->mode == MOUNT_MASK)
+		return true;
+	return has_same_source(before, after) && is_mode_narrower(before->mode, after->mode) &&
 	       (before->size_bytes == 0 ||
 		(after->size_bytes > 0 && after->size_bytes <= before->size_bytes));
 }
 
-/* A later file may drop a mount or narrow it. */
+static bool has_target(const struct policy *policy, const char *target, struct policy_mount *ret)
+{
+	for (size_t i = 0; policy_get_mount(policy, i, ret); i++)
+		if (strcmp(ret->target->text, target) == 0)
+			return true;
+	return false;
+}
+
+/* Without the mount, rules would be about the host's files that it covers. */
+static int refuse_uncovering(const struct policy *all, const struct policy_mount *before,
+			     const struct policy *next, struct sbx_error *err)
+{
+	const struct setting *list = policy_get_setting(next, "mounts");
+	const char *file = all->sources[before->target->place.source].name;
+
+	(void)refuse_widening(all, before->target, next, list, err);
+	sbx_error_why(err,
+		      "it has no mount at '%.300s', which covers the host's files there (%s:%u)",
+		      before->target->text, file, before->target->place.at.line);
+	sbx_error_fix(err, "repeat the mount, or hide its place: {target: '%.300s', mode: mask}",
+		      before->target->text);
+	return -EACCES;
+}
+
+/* A later file may narrow a mount, but not leave it out. */
 static int check_mounts(const struct policy *all, const struct policy *next, struct sbx_error *err)
 {
 	struct policy_mount before, after;
 
 	for (size_t i = 0; policy_get_mount(next, i, &after); i++) {
-		const struct setting *same = policy_get_setting(all, "mounts");
-		bool found = false;
+		bool found = has_target(all, after.target->text, &before);
 
-		for (size_t k = 0; policy_get_mount(all, k, &before) && !found; k++) {
-			found = is_mount_narrower(&before, &after);
-			if (strcmp(before.target->text, after.target->text) == 0)
-				same = before.target;
-		}
-		if (!found)
-			return refuse_widening(all, same, next, after.target, err);
+		if (!found || !is_mount_narrower(&before, &after))
+			return refuse_widening(all,
+					       found ? before.target
+						     : policy_get_setting(all, "mounts"),
+					       next, after.target, err);
 	}
+	for (size_t i = 0; policy_get_mount(all, i, &before); i++)
+		if (!has_target(next, before.target->text, &after))
+			return refuse_uncovering(all, &before, next, err);
 	return 0;
+}
+
+/* The number that holds if no file has the limit of this path; UINT64_MAX: none. */
+static uint64_t limit_without_file(const struct policy *all, const char *path)
+{
+	const struct setting *name = policy_get_setting(all, "isolation.template");
+	const struct policy_template *template =
+		name ? policy_template_find(name->text) : policy_template_default(true);
+
+	for (int limit = 0; limit < N_LIMITS && strncmp(path, "limits.", 7) == 0; limit++)
+		if (strcmp(path + 7, limit_name((enum limit)limit)) == 0)
+			return limit == LIMIT_TMP_SIZE		     ? LIMIT_TMP_SIZE_DEFAULT
+			       : template && template->limits[limit] ? template->limits[limit]
+								     : UINT64_MAX;
+	return UINT64_MAX;
+}
+
+static int refuse_beginning(const struct policy *all, const struct policy *next,
+			    const struct setting *after, struct sbx_error *err)
+{
+	(void)refuse_widening(all, NULL, next, after, err);
+	sbx_error_why(err,
+		      "no file before it has '%s', so the template's limit holds, which is lower",
+		      after->path);
+	return -EACCES;
 }
 
 static int check_one(const struct policy *all, const struct policy *next,
@@ -380,6 +430,8 @@ static int check_one(const struct policy *all, const struct policy *next,
 		return refuse_opening(all, closing, next, after, err);
 	if (!before && narrows && !row->may_begin && !is_narrowest(row, after))
 		return refuse_widening(all, NULL, next, after, err);
+	if (!before && narrows && after->number > limit_without_file(all, after->path))
+		return refuse_beginning(all, next, after, err);
 	if (!before)
 		return 0;
 	if (!is_narrower(row, before, after) ||

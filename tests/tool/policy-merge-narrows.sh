@@ -53,6 +53,21 @@ echo 'devices: [kvm]' >adding.yaml
 run sbx-policy merge closed.yaml adding.yaml
 check a_setting_that_no_file_before_has_is_added out_has kvm
 
+cat >covered.yaml <<'END'
+capabilities:
+  - { name: all, match: { syscall: fs.read, path: /srv }, action: allow }
+mounts: [{ target: /srv/secret, mode: mask }]
+END
+echo 'mounts: []' >uncovering.yaml
+run sbx-policy eval covered.yaml fs.read /srv/secret/a
+check a_mount_denies_what_it_covers has_status 1
+for more in '-l covered.yaml uncovering.yaml' 'covered.yaml --project-file uncovering.yaml'; do
+	# shellcheck disable=SC2086 # options
+	run sbx-policy eval $more fs.read /srv/secret/a
+	check "a_later_file_cannot_leave_it_out: $more" has_status 2
+	check "the_target_is_named: $more" err_has "no mount at '/srv/secret'"
+done
+
 for old in no-userns landlock-only; do
 	echo "isolation: {tier: $old}" >old.yaml
 	for order in 'old.yaml reduced.yaml' 'reduced.yaml old.yaml'; do

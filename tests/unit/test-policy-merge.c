@@ -177,7 +177,9 @@ static const struct {
 	{ "devices: [null, tty]\n", "devices: [tty]\n", "devices[0]", "tty" },
 	{ "env: {allow: [A, B]}\n", "env: {allow: []}\n", "env.allow", "" },
 	{ "mounts: [{source: /a, target: /b, mode: rw}, {target: /c}]\n",
-	  "mounts: [{source: /a, target: /b}]\n", "mounts[0].source", "/a" },
+	  "mounts: [{target: /c}, {source: /a, target: /b}]\n", "mounts[1].source", "/a" },
+	{ "mounts: [{source: /a, target: /b, mode: rw}]\n", "mounts: [{target: /b, mode: mask}]\n",
+	  "mounts[0].mode", "mask" },
 	{ "mounts: [{target: /t, mode: tmpfs, size: 2MiB}]\n",
 	  "mounts: [{target: /t, mode: tmpfs, size: 1MiB}]\n", "mounts[0].size", "1MiB" },
 	{ "net: {mode: none}\n", "net: {loopback: {connect: []}, unix: []}\n", "net.mode", "none" },
@@ -233,6 +235,10 @@ static const struct {
 	{ "mounts: [{source: /a, target: /b}]\n", "mounts: [{source: /a, target: /b, mode: rw}]\n",
 	  "1:31", "system.yaml:1:31" },
 	{ "mounts: []\n", "mounts: [{target: /b}]\n", "1:19", "system.yaml:1:9" },
+	/* A mount covers the host's files at its target. */
+	{ "mounts: [{target: /b, mode: mask}]\n", "mounts: []\n", "1:9", "system.yaml:1" },
+	{ "mounts: [{target: /b}, {source: /a, target: /c}]\n", "mounts: [{target: /b}]\n", "1:9",
+	  "'/c'" },
 	{ "mounts: [{target: /t, mode: tmpfs, size: 1MiB}]\n",
 	  "mounts: [{target: /t, mode: tmpfs}]\n", "1:19", "/t" },
 	{ "net: {unix: [/a]}\n", "net: {unix: [/b]}\n", "1:14", "not in the list" },
@@ -350,6 +356,12 @@ static void a_user_may_add_a_setting_and_a_project_may_not(void)
 		"isolation: {nested: true}\n",
 		"isolation: {template: code-executor}\n",
 		"limits: {mode: best-effort}\n",
+		/* Above the limits that hold without any file. */
+		"limits: {pids: 101}\n",
+		"limits: {memory: 1025MiB}\n",
+		"limits: {cpu: 101%}\n",
+		"limits: {time: 6m}\n",
+		"limits: {tmp_size: 513MiB}\n",
 		"audit: {redact: ['.*']}\n",
 		"working_dir: /srv\n",
 	};
@@ -368,6 +380,8 @@ static void a_project_may_add_a_setting_that_only_narrows(void)
 {
 	static const char *const texts[] = {
 		"limits: {memory: 1GiB, mode: strict}\n",
+		"limits: {pids: 100, cpu: 1, time: 5m, tmp_size: 512MiB}\n",
+		"limits: {files: 1000000, output: 1TiB}\n",
 		"isolation: {tier: full, seccomp: strict, nested: false, landlock: true}\n",
 		"denySyscalls: [bpf]\nversion: 1\n",
 		"net: {mode: none, unix: []}\n",
@@ -383,6 +397,16 @@ static void a_project_may_add_a_setting_that_only_narrows(void)
 			printf("# %s %s\n", texts[i], err.what);
 		expect(policy != NULL);
 	}
+}
+
+static void a_project_cannot_begin_a_limit_above_the_template_of_the_others(void)
+{
+	static const char ours[] = "isolation: {template: ai-provider}\n";
+	_cleanup_policy_ struct policy *policy = NULL, *widened = NULL;
+
+	expect_eq(merge(ours, "limits: {pids: 11}\n", 1, &widened, NULL), -EACCES);
+	expect(!widened);
+	expect_eq(merge(ours, "limits: {pids: 10}\n", 1, &policy, NULL), 0);
 }
 
 /* A pattern such as '.*' would redact everything that the project's commands do. */
@@ -434,11 +458,9 @@ static void a_list_that_gets_shorter_leaves_nothing_behind(void)
 {
 	_cleanup_policy_ struct policy *policy = NULL;
 
-	expect_eq(merge("mounts: [{source: /a, target: /b}, {source: /c, target: /d}]\n",
-			"mounts: [{source: /c, target: /d}]\n", 0, &policy, NULL),
-		  0);
-	expect_eq(policy->n_settings, 3);
-	expect_str(policy_get_setting(policy, "mounts[0].source")->text, "/c");
+	expect_eq(merge("devices: [null, tty]\n", "devices: [tty]\n", 0, &policy, NULL), 0);
+	expect_eq(policy->n_settings, 2);
+	expect_str(policy_get_setting(policy, "devices[0]")->text, "tty");
 }
 
 static void refuses_an_extension_of_a_project_and_a_second_of_one_name(void)
@@ -484,6 +506,7 @@ static const struct test tests[] = {
 	TEST(a_merged_policy_connects_to_no_port_that_a_mode_denies),
 	TEST(a_user_may_add_a_setting_and_a_project_may_not),
 	TEST(a_project_may_add_a_setting_that_only_narrows),
+	TEST(a_project_cannot_begin_a_limit_above_the_template_of_the_others),
 	TEST(a_project_cannot_change_audit_redact),
 	TEST(a_project_cannot_set_the_working_directory),
 	TEST(denied_system_calls_are_joined),
