@@ -7,7 +7,8 @@
  * and only a process outside can make the kernel detach it. poll() of the sandbox's mountinfo
  * reports that some mount has changed; statx() of each name then returns the ID of the mount there;
  * a detached mount does not come back. Names in a file system of the sandbox cannot be
- * changed from outside.
+ * changed from outside; but the command can rename its directories, so names are looked up from the
+ * outermost bind mount, not from "/".
  */
 
 #include "spawn/watch.h"
@@ -47,10 +48,26 @@ static bool is_the_same(const struct step *step, const struct step *carrier)
 	       (!bind->attributes.no_exec || above->attributes.no_exec);
 }
 
+/* The base of what @carrier carries. */
+static size_t find_base(struct watch *watch, const struct plan *plan, const struct step *carrier)
+{
+	const struct step *base = carrier;
+	size_t i = 0;
+
+	while ((carrier = plan_find_carrier_of(plan, carrier)) && is_from_outside(carrier))
+		base = carrier;
+	while (i < watch->n_bases && watch->bases[i].step != base)
+		i++;
+	if (i == watch->n_bases)
+		watch->bases[watch->n_bases++] = (struct watch_base){ base, -EBADF };
+	return i;
+}
+
 int watch_read_plan(struct watch *watch, const struct plan *plan)
 {
 	watch->mounts = calloc(plan->n_steps + 1, sizeof(*watch->mounts));
-	if (!watch->mounts)
+	watch->bases = calloc(plan->n_steps + 1, sizeof(*watch->bases));
+	if (!watch->mounts || !watch->bases)
 		return -ENOMEM;
 	watch->uid = plan->uid;
 	watch->gid = plan->gid;
@@ -61,7 +78,10 @@ int watch_read_plan(struct watch *watch, const struct plan *plan)
 		/* A copy takes nothing away: losing it shows the host's file. */
 		if (carrier && step->kind != STEP_FILE && is_from_outside(carrier) &&
 		    !is_the_same(step, carrier))
-			watch->mounts[watch->n++].step = step;
+			watch->mounts[watch->n++] = (struct watched){
+				.step = step,
+				.base = find_base(watch, plan, carrier),
+			};
 	}
 	return 0;
 }
@@ -71,25 +91,27 @@ int watch_read_plan(struct watch *watch, const struct plan *plan)
  * so even CAP_DAC_OVERRIDE does not open a closed one: the supervisor looks as the command's user
  * then.
  */
-static int open_inside(const struct watch *watch, const char *path)
+static int open_inside(const struct watch *watch, int directory, const char *path)
 {
-	int fd = path_open_beneath(watch->root, path, O_PATH | O_NOFOLLOW, 0);
+	int fd = path_open_beneath(directory, path, O_PATH | O_NOFOLLOW, 0);
 
 	if (fd == -EACCES) {
 		int former = setfsuid(watch->uid);
 
-		fd = path_open_beneath(watch->root, path, O_PATH | O_NOFOLLOW, 0);
+		fd = path_open_beneath(directory, path, O_PATH | O_NOFOLLOW, 0);
 		(void)setfsuid((uid_t)former);
 	}
 	return fd;
 }
 
-/* The ID of the mount at the target of @step. */
-static int look(const struct watch *watch, const struct step *step, struct statx *ret)
+/* The ID of the mount at the target of @mount. */
+static int look(const struct watch *watch, const struct watched *mount, struct statx *ret)
 {
+	const struct watch_base *base = &watch->bases[mount->base];
+	const char *path = step_target(mount->step) + strlen(step_target(base->step)) + 1;
 	/* AT_STATX_DONT_SYNC: the mount ID is known without asking a network file system. */
 	const int flags = AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
-	_cleanup_close_ int fd = open_inside(watch, step_target(step) + 1);
+	_cleanup_close_ int fd = base->fd < 0 ? base->fd : open_inside(watch, base->fd, path);
 
 	if (fd < 0)
 		return fd;
@@ -102,7 +124,7 @@ struct watch_loss watch_check(const struct watch *watch)
 		const struct watched *mount = &watch->mounts[i];
 		struct statx now;
 
-		if (look(watch, mount->step, &now) < 0 || now.stx_mnt_id != mount->mount ||
+		if (look(watch, mount, &now) < 0 || now.stx_mnt_id != mount->mount ||
 		    !(now.stx_attributes & STATX_ATTR_MOUNT_ROOT))
 			return (struct watch_loss){ step_target(mount->step),
 						    &mount->step->origin };
@@ -130,7 +152,7 @@ static bool is_closed(const struct watch *watch, const struct step *step)
 
 		memcpy(directory, path, (size_t)(at - path));
 		directory[at - path] = '\0';
-		fd = open_inside(watch, directory);
+		fd = open_inside(watch, watch->root, directory);
 		if (fd < 0 || fstat(fd, &st) < 0)
 			return fd == -EACCES;
 		bit = st.st_uid == watch->uid	? S_IXUSR
@@ -159,10 +181,13 @@ int watch_begin(struct watch *watch, int root, int mountinfo, struct sbx_error *
 	/* poll() reports changes since the last read, so this discards those of the building. */
 	if (poll(&seen, 1, 0) < 0)
 		return sbx_error_what(err, -errno, "cannot watch the sandbox's mounts");
+	for (size_t i = 0; i < watch->n_bases; i++)
+		watch->bases[i].fd =
+			open_inside(watch, root, step_target(watch->bases[i].step) + 1);
 	for (size_t i = 0; i < watch->n; i++) {
 		struct watched mount = watch->mounts[i];
 		struct statx status;
-		int r = look(watch, mount.step, &status);
+		int r = look(watch, &mount, &status);
 
 		if (r == 0 && !(status.stx_attributes & STATX_ATTR_MOUNT_ROOT))
 			r = -ESTALE;
@@ -182,6 +207,9 @@ int watch_begin(struct watch *watch, int root, int mountinfo, struct sbx_error *
 
 void watch_deinit(struct watch *watch)
 {
+	for (size_t i = 0; i < watch->n_bases; i++)
+		close_fd(&watch->bases[i].fd);
+	free_ptr(&watch->bases);
 	free_ptr(&watch->mounts);
 	close_fd(&watch->root);
 	close_fd(&watch->changes.fd);

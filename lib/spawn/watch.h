@@ -30,12 +30,20 @@ struct watch_loss {
 /* A mount over a name of the host. */
 struct watched {
 	const struct step *step;
+	size_t base;
 	uint64_t mount;
+};
+
+/* The outermost bind mount around watched ones. */
+struct watch_base {
+	const struct step *step;
+	int fd;
 };
 
 struct watch {
 	struct watched *mounts;
-	size_t n;
+	struct watch_base *bases;
+	size_t n, n_bases;
 	int root;  /* the sandbox's "/" */
 	uid_t uid; /* of the command, outside */
 	gid_t gid;

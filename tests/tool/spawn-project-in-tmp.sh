@@ -27,6 +27,12 @@ for who in $starters; do
 	run spawn -- sh -c "! touch g 2>/dev/null && echo 1 >$place.f && cat $place.f"
 	check "the_private_tmp_around_the_project_is_written_by_$who" test "$status$out" = 01
 	check "nothing_of_that_is_left_by_$who" test ! -e "$place.f" -a ! -e "$project/g"
+	# The mount on the secret is watched, and the command moves a directory of its own on the way to it.
+	echo secret >"$place/src/secret"
+	places
+	run spawn --bind src:/tmp/a/b:rw --deny /tmp/a/b/secret -- sh -c 'mv /tmp/a /tmp/c && ! cat /tmp/c/b/secret'
+	check "a_command_may_rename_directories_of_the_private_tmp_by_$who" has_status 0
+	rm "$place/src/secret"
 done
 
 # A start below /dev: the sandbox has its own.
