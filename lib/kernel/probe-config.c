@@ -26,7 +26,7 @@
 /* The files of one repository's configuration, while they are read. */
 struct reader {
 	struct scan *scan;
-	const char *top;       /* base of relative paths of programs */
+	const char *top;       /* of the worktree: base of relative paths of programs */
 	const char *directory; /* the repository's directory */
 	const char *files[FILES_MAX];
 	size_t n_files;
@@ -138,7 +138,7 @@ static int take_program(struct reader *reader, const char *value)
 	return r;
 }
 
-/* An alias that begins with '!' is a shell command; others are git commands. */
+/* A value that begins with '!' is a shell command; others are names. */
 static int take_alias(struct reader *reader, const char *value)
 {
 	return value[0] == '!' ? take_program(reader, value) : 0;
@@ -161,9 +161,13 @@ static const struct {
 	{ "includeif.", ".path", take_include },
 	{ "extensions.worktreeconfig", NULL, take_extension },
 	{ "alias.", "", take_alias },
-	{ "core.fsmonitor", NULL, take_program },
+	{ "browser.", ".cmd", take_program },
+	{ "browser.", ".path", take_program },
+	{ "core.alternaterefscommand", NULL, take_program },
 	{ "core.askpass", NULL, take_program },
 	{ "core.editor", NULL, take_program },
+	{ "core.fsmonitor", NULL, take_program },
+	{ "core.gitproxy", NULL, take_program },
 	{ "core.pager", NULL, take_program },
 	{ "core.sshcommand", NULL, take_program },
 	{ "credential.helper", NULL, take_program },
@@ -171,15 +175,37 @@ static const struct {
 	{ "diff.external", NULL, take_program },
 	{ "diff.", ".command", take_program },
 	{ "diff.", ".textconv", take_program },
+	{ "difftool.", ".cmd", take_program },
+	{ "difftool.", ".path", take_program },
 	{ "filter.", ".clean", take_program },
 	{ "filter.", ".process", take_program },
 	{ "filter.", ".smudge", take_program },
+	{ "gc.recentobjectshook", NULL, take_program },
 	{ "gpg.program", NULL, take_program },
 	{ "gpg.", ".program", take_program },
+	{ "gpg.ssh.defaultkeycommand", NULL, take_program },
+	{ "guitool.", ".cmd", take_program },
+	{ "hook.", ".command", take_program },
+	{ "imap.tunnel", NULL, take_program },
 	{ "interactive.difffilter", NULL, take_program },
+	{ "lfs.customtransfer.", ".path", take_program },
+	{ "lfs.extension.", ".clean", take_program },
+	{ "lfs.extension.", ".smudge", take_program },
+	{ "man.", ".cmd", take_program },
+	{ "man.", ".path", take_program },
 	{ "merge.", ".driver", take_program },
+	{ "mergetool.", ".cmd", take_program },
+	{ "mergetool.", ".path", take_program },
 	{ "pager.", "", take_program },
+	{ "remote.", ".receivepack", take_program },
+	{ "remote.", ".uploadpack", take_program },
+	{ "sendemail.", "cmd", take_program },
+	{ "sendemail.", "smtpserver", take_program },
 	{ "sequence.editor", NULL, take_program },
+	{ "submodule.", ".update", take_alias },
+	{ "tar.", ".command", take_program },
+	{ "trailer.", ".cmd", take_program },
+	{ "trailer.", ".command", take_program },
 };
 
 static bool is_key(size_t i, const char *name)
@@ -234,15 +260,34 @@ static int add_file(struct reader *reader, const char *directory, const char *na
 	return r;
 }
 
-int scan_configuration(struct scan *scan, const char *top, const char *directory,
+static int take_worktree(void *context, const char *name, const char *value)
+{
+	struct reader *reader = context;
+	struct host_path place;
+	int r;
+
+	if (!value || strcmp(name, "core.worktree") != 0)
+		return 0;
+	r = scan_look(reader->scan, reader->directory, value, &place);
+	if (r == 0)
+		reader->top = place.real;
+	return r;
+}
+
+int scan_configuration(struct scan *scan, const char **top, const char *directory,
 		       const char *common)
 {
-	struct reader reader = { .scan = scan, .top = top, .directory = directory };
+	struct reader reader = { .scan = scan, .top = *top, .directory = directory };
 	int r = add_file(&reader, common, "config");
+	/* In a linked worktree git ignores core.worktree of the common configuration. */
+	size_t first = strcmp(common, directory) == 0 ? 0 : reader.n_files;
 
 	if (r < 0)
 		return r;
 	r = add_file(&reader, directory, "config.worktree");
+	for (size_t i = first; r == 0 && i < reader.n_files; i++)
+		r = scan_read_file(scan, reader.files[i], take_worktree, &reader);
+	*top = reader.top;
 	for (; r == 0 && reader.at < reader.n_files; reader.at++)
 		r = scan_read_file(scan, reader.files[reader.at], take, &reader);
 	return r;

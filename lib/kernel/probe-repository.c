@@ -271,7 +271,7 @@ static int scan_links(struct scan *scan, const char *directory)
 static int scan_repository(struct scan *scan, const char *top, const char *directory)
 {
 	struct host_path common = { .real = directory }, own;
-	const char *worktrees;
+	const char *worktrees, *worktree = top;
 	int r = read_pointer(scan, directory, "commondir", "", &common);
 
 	if (r > 0)
@@ -288,14 +288,14 @@ static int scan_repository(struct scan *scan, const char *top, const char *direc
 	r = scan_links(scan, directory);
 	if (r < 0)
 		return r;
-	r = scan_configuration(scan, top, directory, common.real);
+	r = scan_configuration(scan, &worktree, directory, common.real);
 	if (r < 0)
 		return r;
 	worktrees = probe_join(scan->search->arena, common.real, "worktrees");
 	if (!worktrees)
 		return -ENOMEM;
 	r = scan_each_directory(scan, worktrees, scan_worktree);
-	return r < 0 || top == directory ? r : scan_submodules(scan, top);
+	return r < 0 || worktree == directory ? r : scan_submodules(scan, worktree);
 }
 
 /* Scans the ".git" at @path, if it exists. */

@@ -41,6 +41,6 @@ int scan_look_and_add(struct scan *scan, const char *directory, const char *text
 /* probe-config.c: each variable of the file; 0 also if the file does not exist. */
 int scan_read_file(struct scan *scan, const char *path, git_config_fn *fn, void *context);
 /* Adds the paths that the configuration of the repository @directory names. Relative paths begin at
- * @top. */
-int scan_configuration(struct scan *scan, const char *top, const char *directory,
+ * *@top, which core.worktree replaces. */
+int scan_configuration(struct scan *scan, const char **top, const char *directory,
 		       const char *common);

@@ -22,7 +22,7 @@ fresh() {
 }
 look() {
 	rm -f "$project/was-executed"
-	(cd "$project/main" && outside status && outside commit --allow-empty -q -m more) >"$work/said" 2>&1
+	(cd "$project/main" && outside status && outside commit --allow-empty -q -m more; outside ls-remote x) >"$work/said" 2>&1
 }
 is_executed() { [ -e "$project/was-executed" ]; }
 is_not() { ! "$@"; }
@@ -39,12 +39,14 @@ ways=(
 	'hooks_path_of_husky|git config core.hooksPath .husky/_; mkdir -p .husky/_; echo true >.husky/pre-commit; printf "#!/bin/sh\n. .husky/pre-commit\n" >.husky/_/pre-commit; chmod 755 .husky/_/pre-commit|cat program >.husky/pre-commit'
 	'hooks_path_in_an_include|git config include.path ../other/c; git config -f other/c core.hooksPath .hooks; mkdir .hooks|cp program .hooks/pre-commit'
 	'hooks_path_for_a_worktree|git config extensions.worktreeConfig true; git config --worktree core.hooksPath .hooks; mkdir .hooks|cp program .hooks/pre-commit'
+	'hooks_path_of_another_worktree|git config core.worktree "$PWD/other"; git config core.hooksPath hooks; mkdir hooks other/hooks|cp program other/hooks/pre-commit'
 	"include|git config include.path ../other/c; : >other/c|$fsmonitor >other/c"
 	"include_that_is_missing|git config include.path ../other/c|$fsmonitor >other/c"
 	"include_of_an_include|git config include.path ../other/c; git config -f other/c include.path d; : >other/d|$fsmonitor >other/d"
 	"include_under_a_condition|git config includeIf.onbranch:main.path ../other/c; : >other/c|$fsmonitor >other/c"
 	'program|cp /bin/true other/fsm; git config core.fsmonitor ./other/fsm|rm -f other/fsm; cp program other/fsm'
 	'filter|cp /bin/true other/fsm; git config filter.x.clean ./other/fsm; echo "f filter=x" >.git/info/attributes; echo 1 >f; git add f; echo 2 >f|rm -f other/fsm; cp program other/fsm; echo 3 >f'
+	'program_of_a_remote|cp /bin/true other/fsm; git config remote.x.url "$PWD"; git config remote.x.uploadpack ./other/fsm|cp program other/fsm'
 	'program_in_a_line|echo true >other/fsm; git config core.fsmonitor "sh other/fsm"|cat program >other/fsm'
 )
 for who in $starters; do

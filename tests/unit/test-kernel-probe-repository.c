@@ -156,6 +156,15 @@ static void finds_what_configuration_names(void)
 		{ "[filter \"x\"]\n\tprocess = program\n\tsmudge = ./program\n", "main/program",
 		  HOST_FILE },
 		{ "[alias]\n\tx = \"!./program\"\n", "main/program", HOST_FILE },
+		{ "[submodule \"x\"]\n\tupdate = !./program\n", "main/program", HOST_FILE },
+		{ "[difftool \"x\"]\n\tcmd = ./program $LOCAL\n", "main/program", HOST_FILE },
+		{ "[remote \"x\"]\n\tuploadpack = ./program\n", "main/program", HOST_FILE },
+		{ "[sendemail \"x\"]\n\tccCmd = ./program\n", "main/program", HOST_FILE },
+		{ "[sendemail]\n\tsendmailCmd = ./program\n", "main/program", HOST_FILE },
+		{ "[trailer \"x\"]\n\tcommand = ./program\n", "main/program", HOST_FILE },
+		/* The hooks of another worktree, wherever in the file it is named. */
+		{ "[core]\n\tworktree = ../a\n\thooksPath = b\n", "main/a/b", HOST_MISSING },
+		{ "[core]\n\thooksPath = b\n\tworktree = @/main/a\n", "main/a/b", HOST_MISSING },
 		{ "[include]\n\tpath = ../shared\n", "main/shared", HOST_FILE },
 		/* And the file that an included file names. */
 		{ "[include]\n\tpath = ../shared\n", "main/.shared-hooks", HOST_MISSING },
