@@ -276,6 +276,9 @@ static int scan_repository(struct scan *scan, const char *top, const char *direc
 
 	if (r > 0)
 		r = scan_add_name(scan, &common);
+	/* Relative paths begin elsewhere in the main worktree. */
+	if (r == 0 && common.real != directory && strcmp(path_last(common.real), ".git") == 0)
+		r = scan_add_entry(scan, common.real);
 	if (r < 0)
 		return r;
 	/* The directory of a linked worktree is inside the common directory, which is added

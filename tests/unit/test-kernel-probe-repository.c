@@ -109,6 +109,18 @@ static void finds_the_repository_of_a_worktree(void)
 	expect(has(&rig, "main/.hooks", HOST_DIRECTORY));
 }
 
+static void finds_what_the_main_worktree_of_a_worktree_executes(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	make_file("plain/.git", "gitdir: @/main/.git/worktrees/w\n");
+	probe_with(&rig, "plain", "[core]\n\thooksPath = .hooks\n");
+	expect(has(&rig, "main/.git", HOST_DIRECTORY));
+	expect(has(&rig, "plain/.hooks", HOST_MISSING));
+	expect(has(&rig, "main/.hooks", HOST_DIRECTORY));
+	expect_eq(unlink(in_place("plain/.git")), 0);
+}
+
 static void finds_those_one_level_below(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
@@ -313,6 +325,7 @@ static const struct test tests[] = {
 	TEST(finds_a_repository_its_submodules_and_its_worktrees),
 	TEST(finds_it_around_what_may_be_written),
 	TEST(finds_the_repository_of_a_worktree),
+	TEST(finds_what_the_main_worktree_of_a_worktree_executes),
 	TEST(finds_those_one_level_below),
 	TEST(a_repository_that_is_granted_keeps_what_names_programs),
 	TEST(finds_what_configuration_names),
