@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/path.h"
 #include "base/text.h"
@@ -50,27 +51,44 @@ static void make_normal(char *path)
 	*end = '\0';
 }
 
-/* NULL: out of memory. */
-static const char *join(struct spawn_run *run, const char *directory, const char *path)
+/* For the kernel ".." after a symbolic link is beside the link's target, in the text beside the
+ * link itself. -ENOMEM. */
+static int leaves_link(struct spawn_run *run, const char *path)
 {
-	_cleanup_text_ struct text joined = TEXT_INIT;
+	for (const char *at = strstr(path, "/.."); at; at = strstr(at + 1, "/..")) {
+		char *before, byte;
 
-	text_addf(&joined, "%s/%s", path[0] == '/' ? "" : directory, path);
-	if (text_status(&joined) < 0)
-		return NULL;
-	make_normal(joined.data);
-	return arena_copy(&run->arena, joined.data, strlen(joined.data));
+		if (at[3] != '/' && at[3] != '\0')
+			continue;
+		before = arena_copy(&run->arena, path, (size_t)(at - path));
+		if (!before)
+			return -ENOMEM;
+		make_normal(before);
+		if (readlink(before, &byte, 1) >= 0)
+			return 1;
+	}
+	return 0;
 }
 
 int spawn_read_path(struct spawn_run *run, const char *option, const char *value, const char **ret,
 		    struct sbx_error *err)
 {
+	_cleanup_text_ struct text joined = TEXT_INIT;
 	const char *path;
+	int r;
 
 	if (value[0] == '\0')
 		return spawn_bad_value(option, value, "the path is empty",
 				       "name a file or directory", err);
-	path = join(run, run->host.cwd, value);
+	text_addf(&joined, "%s/%s", value[0] == '/' ? "" : run->host.cwd, value);
+	r = text_status(&joined) < 0 ? -ENOMEM : leaves_link(run, joined.data);
+	if (r < 0)
+		return spawn_no_memory(err);
+	if (r > 0)
+		return spawn_bad_value(option, value, "it has '..' after a symbolic link",
+				       "name the directory without '..'", err);
+	make_normal(joined.data);
+	path = arena_copy(&run->arena, joined.data, strlen(joined.data));
 	if (!path)
 		return spawn_no_memory(err);
 	if (!path_is_normal(path))

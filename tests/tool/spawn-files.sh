@@ -43,6 +43,15 @@ for who in $starters; do
 	check "deny_hides_a_directory_by_$who" out_is ''
 	run spawn --read "$work/data" --deny "$work/data/one" -- sh -c "cat '$work/data/one'; cat '$work/data/sub/two'"
 	check "deny_hides_a_file_by_$who" out_is two
+	# For the kernel "way/../one" is in data, by its text in the project.
+	ln -s "$work/data/sub" "$project/way"
+	for option in --read --deny --write; do
+		run spawn "$option" way/../one -- true
+		check "${option}_refuses_what_leaves_a_link_by_$who" eval "has_status 125 && err_has \"'..' after a symbolic link\""
+	done
+	rm "$project/way"
+	run spawn --read keep/../keep/./../keep//file -- cat keep/file
+	check "other_spellings_are_made_normal_by_$who" out_is kept
 	run spawn --bind "$work/data:/srv/data" -- cat /srv/data/one
 	check "bind_shows_it_elsewhere_by_$who" out_is one
 	run spawn --bind "$work/data:/srv/data" -- sh -c 'echo x >/srv/data/one'
