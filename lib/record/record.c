@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,6 +226,25 @@ void record_add_members(struct text *record, struct json_writer *json, const cha
 	json->needs_comma = true;
 }
 
+/* --audit-fd may be a pipe without a reader: SIGPIPE would kill the tool before it has reported the
+ * error and cleaned up. The kernel sends it to the thread that writes. */
+static ssize_t write_without_signal(int fd, const struct text *out)
+{
+	static const struct timespec now = { .tv_sec = 0 };
+	sigset_t pipe, before;
+	ssize_t n;
+
+	(void)sigemptyset(&pipe);
+	(void)sigaddset(&pipe, SIGPIPE);
+	(void)sigprocmask(SIG_BLOCK, &pipe, &before);
+	n = write(fd, out->data, out->len);
+	n = n < 0 ? -errno : n;
+	if (n == -EPIPE && !sigismember(&before, SIGPIPE))
+		(void)sigtimedwait(&pipe, NULL, &now);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	return n;
+}
+
 /* After a torn record a newline is prepended, in the same write() as the record. */
 static int append(struct recorder *recorder, const struct text *record)
 {
@@ -241,9 +261,8 @@ static int append(struct recorder *recorder, const struct text *record)
 	}
 	(void)flock(recorder->fd, LOCK_SH);
 	do
-		n = write(recorder->fd, out->data, out->len);
-	while (n < 0 && errno == EINTR);
-	n = n < 0 ? -errno : n;
+		n = write_without_signal(recorder->fd, out);
+	while (n == -EINTR);
 	(void)flock(recorder->fd, LOCK_UN);
 	if (n < 0)
 		return (int)n;

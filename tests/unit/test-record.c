@@ -368,6 +368,19 @@ static void a_socket_gets_one_packet_a_record(void)
 	expect_eq(send_one(&recorder, "3", NULL), -EPIPE);
 }
 
+static void a_pipe_without_a_reader_is_an_error_and_no_signal(void)
+{
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	int fds[2];
+
+	(void)signal(SIGPIPE, SIG_DFL);
+	expect(pipe2(fds, O_CLOEXEC) == 0);
+	expect(close(fds[0]) == 0);
+	recorder_use_fd(&recorder, fds[1]);
+	expect_eq(send_one(&recorder, "1", NULL), -EPIPE);
+	expect_eq(send_one(&recorder, "2", NULL), -EPIPE);
+}
+
 static void a_stuck_socket_is_an_error_soon(void)
 {
 	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
@@ -555,6 +568,7 @@ static const struct test tests[] = {
 	TEST(refuses_a_record_that_is_too_long),
 	TEST(a_record_for_nowhere_is_an_error),
 	TEST(a_socket_gets_one_packet_a_record),
+	TEST(a_pipe_without_a_reader_is_an_error_and_no_signal),
 	TEST(a_stuck_socket_is_an_error_soon),
 	TEST(prefers_the_service_where_it_runs),
 	TEST(records_go_to_the_spool_when_the_service_goes_away),
