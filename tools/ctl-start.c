@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,6 +43,13 @@ static void starting_deinit(struct starting *starting)
 	close_fd(&starting->pidfd);
 }
 
+/* A second start at the same time must neither empty the log of the first nor write to it.
+ * sbx-spawn inherits the lock with the open file. */
+static bool is_being_started(const struct starting *starting)
+{
+	return flock(starting->log, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
 static int prepare(struct starting *starting, struct sbx_error *err)
 {
 	char path[64];
@@ -51,10 +59,8 @@ static int prepare(struct starting *starting, struct sbx_error *err)
 				     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	starting->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (starting->directory >= 0)
-		starting->log =
-			openat(starting->directory, SANDBOX_LOG_NAME,
-			       O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
-			       0600);
+		starting->log = openat(starting->directory, SANDBOX_LOG_NAME,
+				       O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", starting->directory);
 	if (starting->log < 0 || starting->watch < 0 ||
 	    inotify_add_watch(starting->watch, path, IN_MOVED_TO | IN_ONLYDIR) < 0)
@@ -206,6 +212,7 @@ static int start_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 								.pidfd = -EBADF };
 	const char *const *words = NULL;
 	struct target target;
+	bool is_taken;
 	int r = ctl_read(ctl, id, &target, err);
 
 	if (r < 0)
@@ -213,9 +220,18 @@ static int start_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 	r = configuration_read(ctl, id, &words, err);
 	if (r < 0 || !words)
 		return r;
-	if (target.is_alive || !target.entry.waits)
+	r = prepare(&starting, err);
+	if (r < 0)
+		return r;
+	is_taken = is_being_started(&starting);
+	r = ctl_read(ctl, id, &target, err);
+	if (r < 0)
+		return r;
+	if (is_taken || target.is_alive || !target.entry.waits)
 		return ctl_fail(err, -EEXIST, "start", id,
-				target.is_alive ? "it is running" : "it has run already",
+				target.is_alive ? "it is running"
+				: is_taken	? "it is being started"
+						: "it has run already",
 				"each can be started once: 'sbx-ctl create' creates another");
 	r = check_directory(id, words[0], err);
 	if (r < 0)
@@ -223,9 +239,8 @@ static int start_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 	r = check_unchanged(ctl, &target.entry, words, err);
 	if (r < 0)
 		return r;
-	r = prepare(&starting, err);
-	if (r < 0)
-		return r;
+	if (ftruncate(starting.log, 0) < 0)
+		return ctl_fail(err, -errno, "start", id, NULL, "check the runtime directory");
 	r = run_spawn(&starting, words, err);
 	if (r < 0)
 		return r;

@@ -59,6 +59,29 @@ mkdir gone
 run sbx-ctl start g
 check with_its_working_directory_a_sandbox_starts has_status 0
 
+# Two starts at once: the first is still being checked when the second comes.
+sbx-ctl create --id two -- echo said >/dev/null
+mv "$work/bin/sbx-spawn" "$work/bin/kept"
+cat >"$work/bin/sbx-spawn" <<END
+#!/bin/sh
+[ "\$1" = --print-plan ] && mv "$work/hold" "$work/held" 2>/dev/null && until [ -e "$work/go" ]; do sleep 0.01; done
+exec "$work/bin/kept" "\$@"
+END
+chmod +x "$work/bin/sbx-spawn"
+: >hold
+sbx-ctl start two &
+first=$!
+until_true test -e held
+run sbx-ctl start two
+check a_second_start_at_the_same_time_is_refused has_status 1
+check the_error_says_that_another_start_is_going_on err_has 'it is being started'
+: >go
+run wait "$first"
+check the_first_start_succeeds has_status 0
+run sbx-ctl wait two
+check the_log_has_the_output_of_the_command_alone logs_are two said
+mv "$work/bin/kept" "$work/bin/sbx-spawn"
+
 run sbx-ctl start nobody
 check an_unknown_sandbox_cannot_be_started has_status 1
 mkdir "$sandboxes/bare"
