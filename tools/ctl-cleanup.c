@@ -104,16 +104,29 @@ static int discard_work(struct cleanup *cleanup, const char *path)
 		return errno == ENOENT ? 0 : -errno;
 	if (st.st_uid != geteuid())
 		return -EPERM;
+	if (S_ISREG(st.st_mode)) {
+		say(cleanup, "removed its unfinished archive",
+		    "would remove its unfinished archive");
+		return cleanup->dry_run || unlinkat(parent, path_last(path), 0) == 0 ? 0 : -errno;
+	}
 	say(cleanup, "removed its work directory", "would remove its work directory");
 	return cleanup->dry_run ? 0 : directory_discard(parent, path_last(path));
 }
 
 static int remove_work(struct cleanup *cleanup)
 {
-	int r = discard_work(cleanup, cleanup->entry.out_work);
-	int last = discard_work(cleanup, cleanup->entry.out_layer);
+	const char *layer = cleanup->entry.out_layer;
+	char archive[PATH_MAX];
+	const char *const paths[] = { cleanup->entry.out_work, layer ? archive : NULL, layer };
+	int first = 0;
 
-	return r < 0 ? r : last;
+	(void)snprintf(archive, sizeof(archive), "%s" SANDBOX_ARCHIVE_SUFFIX, layer ? layer : "");
+	for (size_t i = 0; i < N_ELEMENTS(paths); i++) {
+		int r = discard_work(cleanup, paths[i]);
+
+		first = first < 0 ? first : r;
+	}
+	return first;
 }
 
 /* RUNNING → FAILED → CLEANUP → DESTROYED, as in the life cycle. */

@@ -215,7 +215,8 @@ static int archive_layer(struct spawn_run *run, int directory, uint64_t deadline
 	_cleanup_close_ int target = -EBADF;
 	int r;
 
-	(void)snprintf(temporary, sizeof(temporary), "%s.tar", path_last(changes->directory));
+	(void)snprintf(temporary, sizeof(temporary), "%s" SANDBOX_ARCHIVE_SUFFIX,
+		       path_last(changes->directory));
 	target = openat(changes->parent, temporary,
 			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (target < 0)

@@ -34,6 +34,8 @@ struct text;
 #define SANDBOX_CONTROL_NAME "control.sock"
 #define SANDBOX_CONFIGURATION_NAME "configuration"
 #define SANDBOX_LOG_NAME "log"
+/* After the path of out_layer: the archive while it is written. */
+#define SANDBOX_ARCHIVE_SUFFIX ".tar"
 #define SANDBOX_PAUSED_NAME "paused"
 #define SANDBOX_POLICY_NAME "policy.json"
 

@@ -93,14 +93,17 @@ check gc_reports_a_directory_that_it_cannot_remove err_has "cannot remove the di
 check the_next_one_is_removed_all_the_same is_gone a2
 rmdir "$sandboxes/a1/strange" "$sandboxes/a1"
 
-# Work directories of --out, which the entry names.
+# Work directories of --out, which the entry names, and the archive whose writer was killed.
 mkdir -p place/.v.sbx-work-1/work place/.v.sbx-layer-1 place/other
+echo half >place/.v.sbx-layer-1.tar
 chmod 0 place/.v.sbx-work-1/work
 mkdir -m 700 "$sandboxes/o"
 printf '{"id":"o","state":"RUNNING","out_work":"%s","out_layer":"%s"}' "$work/place/.v.sbx-work-1" \
 	"$work/place/.v.sbx-layer-1" >"$sandboxes/o/state.json"
 run sbx-ctl gc
-check its_work_directories_are_removed test -z "$(find place -name '.v*')"
+check its_work_directories_are_removed test -z "$(find place -name '.v*' -type d)"
+check its_unfinished_archive_is_removed test ! -e place/.v.sbx-layer-1.tar
+check gc_says_that_it_has_removed_the_archive out_has 'o: removed its unfinished archive'
 mkdir -m 700 "$sandboxes/o"
 printf '{"id":"o","state":"RUNNING","out_work":"%s","out_layer":"../x"}' "$work/place/other" >"$sandboxes/o/state.json"
 run sbx-ctl gc
