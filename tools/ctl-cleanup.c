@@ -376,6 +376,11 @@ static int remove_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 		*err = why;
 	if (r < 0)
 		return r;
+	/* The start would go on in a new directory of this name. A start that begins now finds this
+	 * one locked. */
+	if (cleanup.entry.waits && start_is_going_on(registration.directory))
+		return ctl_fail(err, -EBUSY, "remove", id, "it is being started",
+				"repeat it in a moment");
 	cleanup.keeps_directory = false;
 	cleanup.is_quiet = true;
 	return cleanup_run(&cleanup, err);

@@ -43,11 +43,20 @@ static void starting_deinit(struct starting *starting)
 	close_fd(&starting->pidfd);
 }
 
-/* A second start at the same time must neither empty the log of the first nor write to it.
- * sbx-spawn inherits the lock with the open file. */
-static bool is_being_started(const struct starting *starting)
+/* A second start at the same time must neither empty the log of the first nor write to it, and
+ * 'remove' must not take the directory from a start. sbx-spawn inherits the lock with the open
+ * file. */
+static bool lock_is_taken(int log)
 {
-	return flock(starting->log, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+	return flock(log, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+bool start_is_going_on(int directory)
+{
+	_cleanup_close_ int log =
+		openat(directory, SANDBOX_LOG_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	return log >= 0 && lock_is_taken(log);
 }
 
 static int prepare(struct starting *starting, struct sbx_error *err)
@@ -223,7 +232,7 @@ static int start_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 	r = prepare(&starting, err);
 	if (r < 0)
 		return r;
-	is_taken = is_being_started(&starting);
+	is_taken = lock_is_taken(starting.log);
 	r = ctl_read(ctl, id, &target, err);
 	if (r < 0)
 		return r;

@@ -120,6 +120,9 @@ struct plan_facts {
 int plan_ask(struct ctl *ctl, const char *id, const char *cwd, const char *const *words,
 	     struct plan_facts *ret, struct sbx_error *err);
 
+/* ctl-start.c: is the sandbox of this directory being started? */
+bool start_is_going_on(int directory);
+
 /* ctl-wait.c: waits until the process of @pidfd exits: 1, or 0 after @timeout_usec (UINT64_MAX:
  * never). */
 int wait_for_pidfd(int pidfd, uint64_t timeout_usec);

@@ -75,6 +75,9 @@ until_true test -e held
 run sbx-ctl start two
 check a_second_start_at_the_same_time_is_refused has_status 1
 check the_error_says_that_another_start_is_going_on err_has 'it is being started'
+run sbx-ctl remove --force two
+check what_is_being_started_is_not_removed has_status 1
+check the_error_of_remove_says_that_a_start_is_going_on err_has 'it is being started'
 : >go
 run wait "$first"
 check the_first_start_succeeds has_status 0
