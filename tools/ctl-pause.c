@@ -14,23 +14,41 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 
 #include "tool.h"
 
-/* The file is created first and removed last: a failure in between can be resumed. */
-static int mark(struct ctl *ctl, const char *id, bool paused)
-{
-	char path[SANDBOX_ID_MAX + sizeof("/" SANDBOX_PAUSED_NAME)];
-	_cleanup_close_ int fd = -EBADF;
+#define MARK_PATH_SIZE (SANDBOX_ID_MAX + sizeof("/" SANDBOX_PAUSED_NAME))
 
-	(void)snprintf(path, sizeof(path), "%s/" SANDBOX_PAUSED_NAME, id);
-	if (!paused)
-		return unlinkat(ctl->registry, path, 0) < 0 && errno != ENOENT ? -errno : 0;
-	fd = openat(ctl->registry, path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	return fd < 0 ? -errno : 0;
+static void name_mark(const char *id, char ret[MARK_PATH_SIZE])
+{
+	(void)snprintf(ret, MARK_PATH_SIZE, "%s/" SANDBOX_PAUSED_NAME, id);
+}
+
+/* The file is created first and removed last: a failure in between can be resumed. It is locked
+ * meanwhile, or a pause and a resume at the same time could leave a sandbox stopped without it. */
+static int lock_mark(struct ctl *ctl, const char *path, int flags)
+{
+	for (;;) {
+		_cleanup_close_ int fd = openat(ctl->registry, path,
+						O_RDONLY | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+		struct stat st;
+
+		if (fd < 0)
+			return -errno;
+		while (flock(fd, LOCK_EX) < 0)
+			if (errno != EINTR)
+				return -errno;
+		/* A resume may have removed it before this process got the lock. */
+		if (fstat(fd, &st) < 0)
+			return -errno;
+		if (st.st_nlink > 0)
+			return take_fd(&fd);
+	}
 }
 
 static int hold(struct ctl *ctl, const char *id, const struct sandbox_entry *entry, bool paused)
@@ -76,13 +94,17 @@ static void tell(const struct sandbox_entry *entry)
 
 static int pause_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 {
+	_cleanup_close_ int lock = -EBADF;
+	char path[MARK_PATH_SIZE];
 	struct target target;
 	int r = ctl_read_running(ctl, id, &target, err);
 
 	if (r < 0)
 		return r;
-	r = mark(ctl, id, true);
-	if (r == 0) {
+	name_mark(id, path);
+	lock = lock_mark(ctl, path, O_CREAT);
+	r = lock;
+	if (r >= 0) {
 		tell(&target.entry);
 		r = hold(ctl, id, &target.entry, true);
 	}
@@ -95,17 +117,21 @@ static int pause_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 
 static int resume_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 {
+	_cleanup_close_ int lock = -EBADF;
+	char path[MARK_PATH_SIZE];
 	struct target target;
 	int r = ctl_read_running(ctl, id, &target, err);
 
 	if (r < 0)
 		return r;
-	if (!target.entry.is_paused)
+	name_mark(id, path);
+	lock = lock_mark(ctl, path, 0);
+	if (lock == -ENOENT)
 		return ctl_fail(err, -EBUSY, "resume", id, "it is not paused",
 				"nothing needs to be done");
-	r = hold(ctl, id, &target.entry, false);
-	if (r == 0)
-		r = mark(ctl, id, false);
+	r = lock < 0 ? lock : hold(ctl, id, &target.entry, false);
+	if (r == 0 && unlinkat(ctl->registry, path, 0) < 0 && errno != ENOENT)
+		r = -errno;
 	if (r < 0)
 		return ctl_fail(err, r, "resume", id, NULL, "repeat it, or stop the sandbox");
 	tell(&target.entry);

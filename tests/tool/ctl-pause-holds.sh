@@ -36,6 +36,27 @@ check a_running_sandbox_cannot_be_resumed has_status 1
 run sbx-ctl list
 check it_is_shown_as_running out_has ' running '
 
+# A resume during a pause waits for it: between them the sandbox could stay stopped, but not be known as paused.
+sbx-ctl pause a >/dev/null
+exec 9<"$sandboxes/a/paused"
+flock 9
+sbx-ctl resume a >"$work/resumed" &
+resume=$!
+waits_for_lock() { grep -q -- "-> FLOCK .* $resume " /proc/locks; }
+waits_or_has_ended() { waits_for_lock || is_dead "$resume"; }
+until_true waits_or_has_ended
+check a_resume_waits_for_a_pause_that_goes_on waits_for_lock
+check its_processes_are_still_held test "$(process_state "$(member a init)")" = T
+flock -u 9
+run wait "$resume"
+check it_resumes_afterwards has_status 0
+# The file that the lock is on is gone: another pause makes its own.
+flock 9
+run sbx-ctl pause a
+check a_lock_of_a_removed_pause_holds_nothing_up has_status 0
+exec 9<&-
+sbx-ctl resume a >/dev/null
+
 rm go
 sbx-ctl stop a
 run sbx-ctl pause a
