@@ -9,6 +9,7 @@
  */
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -255,6 +256,9 @@ static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 	int r, last;
 
 	r = run_plan(run, err);
+	/* The reader of stderr or of the report may be gone: SIGPIPE must not kill sbx-spawn before
+	 * it has written the record and cleaned up. Nothing is executed from here on. */
+	(void)signal(SIGPIPE, SIG_IGN);
 	if (r == 0)
 		rest = err;
 	spawn_end_proxy(run);

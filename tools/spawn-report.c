@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -276,15 +275,11 @@ static int write_report(const struct spawn_run *run, struct sbx_error *err)
 void spawn_write_report(const struct spawn_run *run)
 {
 	struct sbx_error warning = { .code = 0 };
-	sighandler_t before;
 
 	if (!run->values->report && run->values->report_fd < 0)
 		return;
-	/* SIGPIPE must not kill sbx-spawn before it has cleaned up. */
-	before = signal(SIGPIPE, SIG_IGN);
 	if (write_report(run, &warning) < 0) {
 		warning.level = SBX_LEVEL_WARN;
 		tool_tell(run->tool, &warning);
 	}
-	(void)signal(SIGPIPE, before);
 }

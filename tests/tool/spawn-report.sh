@@ -31,6 +31,16 @@ for who in $starters; do
 	run spawn -q --audit-fd 8 -- sh -c "echo ran >>'$work/$who/trace'"
 	exec 8>&-
 	check "without_a_record_nothing_runs_by_$who" test "$status" -eq 125 -a ! -e "$work/$who/trace"
+	# A warning at the end, for which stderr has no reader any more.
+	exec 8> >(:)
+	wait "$!"
+	mkdir "$project/grown-$who"
+	status=0
+	spawn --write "grown-$who" --audit-fd 9 -- sh -c "cd grown-$who && mkdir -p .git/objects .git/refs &&
+		echo ref: refs/heads/x >.git/HEAD" 2>&8 9>>"$work/$who/cut" || status=$?
+	check "the_status_is_the_commands_though_no_process_reads_the_warning_by_$who" has_status 0
+	check "the_end_is_a_record_though_no_process_reads_the_warning_by_$who" grep -q '"event":"sandbox_destroyed"' "$work/$who/cut"
+	exec 8>&-
 	run spawn --check
 	mapfile -t words < <(head -c 200000 /dev/zero | tr '\0' x | fold -w 1000)
 	run spawn -q --audit-fd 8 -- true "${words[@]}" 8>>"$work/$who/long"
