@@ -38,13 +38,20 @@ static int make_verifier(struct audit_log *log, const uint8_t public_key[SIGNATU
 
 /* ---- the last checkpoint ---- */
 
-static int copy_note(void *userdata, uint64_t size, const char *note, size_t n_bytes,
-		     struct sbx_error *err)
-{
-	struct text *copy = userdata;
+struct row {
+	uint64_t size;
+	struct text *note;
+};
 
-	text_add_bytes(copy, note, n_bytes);
-	return text_status(copy) < 0 ? sbx_error_what(err, -ENOMEM, "cannot read a checkpoint") : 0;
+static int copy_row(void *userdata, uint64_t size, const char *note, size_t n_bytes,
+		    struct sbx_error *err)
+{
+	struct row *row = userdata;
+
+	row->size = size;
+	text_add_bytes(row->note, note, n_bytes);
+	return text_status(row->note) < 0 ? sbx_error_what(err, -ENOMEM, "cannot read a checkpoint")
+					  : 0;
 }
 
 /* Reads the key that signed the last checkpoint from the segment's meta table: 1, or 0 if it is
@@ -64,6 +71,7 @@ static int read_signer(struct audit_log *log, struct note_verifier *ret, struct 
 }
 
 struct last {
+	uint64_t row_size; /* that of the checkpoint, unless the row was changed */
 	struct audit_checkpoint checkpoint;
 	bool is_of_key; /* the current key signed it */
 };
@@ -72,11 +80,13 @@ struct last {
 static int read_last(struct audit_log *log, struct last *ret, struct sbx_error *err)
 {
 	_cleanup_text_ struct text note = TEXT_INIT;
+	struct row row = { .note = &note };
 	struct note_verifier signer;
-	int r = store_last_checkpoint(log->store, copy_note, &note, err);
+	int r = store_last_checkpoint(log->store, copy_row, &row, err);
 
 	if (r <= 0)
 		return r;
+	ret->row_size = row.size;
 	/* Common case: the checkpoint is of the present epoch. */
 	ret->is_of_key =
 		checkpoint_open(note.data, note.len, &log->verifier, &ret->checkpoint, NULL) == 0;
@@ -175,6 +185,8 @@ int log_load_checkpoint(struct audit_log *log, struct sbx_error *err)
 	/* If the note is of another key, the log is broken already. */
 	if (r == 0)
 		return log->is_broken ? 0 : check_first_key(log, err);
+	if (last.row_size != last.checkpoint.size)
+		log_break(log, last.checkpoint.size);
 	log->now.last = (struct log_signed){ last.checkpoint.size, last.checkpoint.head,
 					     last.checkpoint.root };
 	return check_key(log, &last, err);
@@ -182,6 +194,7 @@ int log_load_checkpoint(struct audit_log *log, struct sbx_error *err)
 
 /* ---- sign ---- */
 
+/* 1, or 0 if there is a checkpoint of this size that the log has not made. */
 static int save(struct audit_log *log, const struct text *note, struct sbx_error *err)
 {
 	uint8_t frontier[FRONTIER_BYTES_MAX], signer[SIGNER_SIZE];
@@ -191,12 +204,13 @@ static int save(struct audit_log *log, const struct text *note, struct sbx_error
 	log_put_u64(signer, log->key.epoch);
 	memcpy(signer + 8, log->key.public_key, SIGNATURE_KEY_SIZE);
 	r = store_add_checkpoint(log->store, log->now.frontier.size, note->data, note->len, err);
-	if (r < 0)
+	if (r <= 0)
 		return r;
 	r = store_set_meta(log->store, META_FRONTIER, frontier, n, err);
 	if (r < 0)
 		return r;
-	return store_set_meta(log->store, META_SIGNER, signer, sizeof(signer), err);
+	r = store_set_meta(log->store, META_SIGNER, signer, sizeof(signer), err);
+	return r < 0 ? r : 1;
 }
 
 static int make_note(struct audit_log *log, const struct audit_key *next,
@@ -239,8 +253,15 @@ int log_sign(struct audit_log *log, const struct audit_key *next, struct sbx_err
 	struct audit_hash root;
 	int r = sign(log, next, &root, err);
 
+	if (r == 0 && next)
+		r = fail_key(log, "a checkpoint of its size, which it has not made, is there", err);
 	if (r < 0)
 		return log_failed(log, r);
+	/* The next records will be signed together with these. */
+	if (r == 0) {
+		log_break(log, now->last.size);
+		return 0;
+	}
 	now->last = (struct log_signed){ now->frontier.size, now->head, root };
 	log_forget_times(now);
 	return 0;
@@ -310,7 +331,7 @@ int audit_log_tell_head(struct audit_log *log, struct sbx_error *err)
 	if (log->is_in_transaction || log->committed.last.size == 0)
 		return 0;
 	text_reset(&log->note);
-	r = store_last_checkpoint(log->store, copy_note, &log->note, err);
+	r = store_last_checkpoint(log->store, copy_row, &(struct row){ .note = &log->note }, err);
 	if (r > 0)
 		log_tell_head(log);
 	return r < 0 ? r : 0;

@@ -33,7 +33,7 @@ static const char *const sqls[] = {
 	[STATEMENT_ROLLBACK] = "ROLLBACK",
 	[STATEMENT_ADD] = "INSERT INTO records VALUES(?1,?2,?3)",
 	[STATEMENT_ADD_ORIGINAL] = "INSERT INTO originals VALUES(?1,?2,?3,?4)",
-	[STATEMENT_ADD_CHECKPOINT] = "INSERT OR REPLACE INTO checkpoints VALUES(?1,?2)",
+	[STATEMENT_ADD_CHECKPOINT] = "INSERT OR IGNORE INTO checkpoints VALUES(?1,?2)",
 	[STATEMENT_SET_META] = "INSERT OR REPLACE INTO meta VALUES(?1,?2)",
 	[STATEMENT_DELETE_META] = "DELETE FROM meta WHERE key=?1",
 	[STATEMENT_GET_META] = "SELECT value FROM meta WHERE key=?1",
@@ -183,7 +183,9 @@ int store_add_checkpoint(struct store *store, uint64_t size, const char *note, s
 		{ BOUND_TEXT, note, n_bytes },
 	};
 
-	return store_run(store, STATEMENT_ADD_CHECKPOINT, values, N_ELEMENTS(values), err);
+	int r = store_run(store, STATEMENT_ADD_CHECKPOINT, values, N_ELEMENTS(values), err);
+
+	return r < 0 ? r : sqlite3_changes(store->db) > 0;
 }
 
 int store_set_meta(struct store *store, const char *key, const void *bytes, size_t n_bytes,

@@ -79,6 +79,8 @@ int store_add(struct store *store, const struct store_row *row, struct sbx_error
 /* @with_value: stores the value, too, not only the salt. */
 int store_add_original(struct store *store, uint64_t seq, const struct entry_original *original,
 		       bool with_value, struct sbx_error *err);
+/* 1, or 0 if there is one of this size already: it is not replaced, because a changed one must stay
+ * to be found. */
 int store_add_checkpoint(struct store *store, uint64_t size, const char *note, size_t n_bytes,
 			 struct sbx_error *err);
 /* Sets the value, or deletes it (@bytes: NULL). */

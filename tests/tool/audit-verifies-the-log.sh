@@ -90,6 +90,38 @@ run sbx-audit verify -l "$log" --witness-file="$work/witness"
 check a_log_that_was_cut_is_incomplete has_status 4
 check which_records_are_missing_is_told err_has 'records 21 to 9025 are missing'
 
+# The log goes on after the change of a checkpoint, but the change stays to be found. WHAT: the change, and what
+# comes next to a log whose last checkpoint has 4 records.
+stays_tampered() {
+	rm -rf "$log"
+	setup
+	append 1 3
+	change "$1"
+	shift
+	"$@" >/dev/null
+	run sbx-audit verify -l "$log"
+}
+append_each() {
+	local record
+	for record in 4 5 6 7 8 9; do append "$record" "$record"; done
+}
+log=$work/changed
+declare -A changes=(
+	[note]="UPDATE checkpoints SET note=replace(note,'sbx','sbz') WHERE size=4"
+	[size]='UPDATE checkpoints SET size=size+1 WHERE size=4'
+	[size_and_note]="UPDATE checkpoints SET size=9, note='x' WHERE size=4"
+)
+stays_tampered "${changes[note]}" sbx-audit append -l "$log" </dev/null
+check a_changed_checkpoint_is_not_signed_again has_status 1
+stays_tampered "${changes[note]}" sbx-audit rotate -l "$log"
+check a_changed_checkpoint_is_not_replaced_by_a_rotation has_status 1
+for change in "${!changes[@]}"; do
+	stays_tampered "${changes[$change]}" append_each
+	check "a_checkpoint_with_another_${change}_stays_where_it_is" has_status 1
+done
+stays_tampered "${changes[size]}" sbx-audit key change -l "$log"
+check a_changed_checkpoint_is_not_the_last_of_a_key has_status 1
+
 log=$work/other
 setup
 run sbx-audit verify -l "$log" --state="$work/state"

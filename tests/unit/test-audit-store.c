@@ -391,9 +391,9 @@ static void checkpoints_come_in_the_order_of_their_sizes(void)
 	char all[64] = "", last[64] = "";
 
 	expect_eq(store_last_checkpoint(store, add_note, last, NULL), 0);
-	expect_eq(store_add_checkpoint(store, 20, "two", 3, NULL), 0);
-	expect_eq(store_add_checkpoint(store, 3, "one", 3, NULL), 0);
-	expect_eq(store_add_checkpoint(store, 100, "three", 5, NULL), 0);
+	expect_eq(store_add_checkpoint(store, 20, "two", 3, NULL), 1);
+	expect_eq(store_add_checkpoint(store, 3, "one", 3, NULL), 1);
+	expect_eq(store_add_checkpoint(store, 100, "three", 5, NULL), 1);
 	expect_eq(store_each_checkpoint(store, 4, add_note, all, NULL), 0);
 	expect_str(all, "20=two 100=three ");
 	expect_eq(store_last_checkpoint(store, add_note, last, NULL), 1);

@@ -30,7 +30,7 @@ static int fill(struct store *store, void *userdata, struct sbx_error *err)
 	if (next->n_note > 0)
 		expect_eq(store_add_checkpoint(store, next->frontier.size, next->note, next->n_note,
 					       err),
-			  0);
+			  1);
 	return 0;
 }
 
