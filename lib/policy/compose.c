@@ -742,11 +742,14 @@ static void add_mount(struct composer *composer, const struct policy_mount *moun
 		.place = mount->target->place,
 	};
 
+	/* Read-only is a bound for what rules allow there, also for a path mounted at itself. */
+	bool is_cover = has_source(composer, mount) || mount->mode == MOUNT_READ_ONLY;
+
 	compose_add(composer,
-		    mount->mode == MOUNT_MASK	  ? COMPOSE_DENY
-		    : has_source(composer, mount) ? COMPOSE_COVER
-		    : mount->mode == MOUNT_TMPFS  ? COMPOSE_TMPFS
-						  : COMPOSE_SHOW,
+		    mount->mode == MOUNT_MASK	 ? COMPOSE_DENY
+		    : is_cover			 ? COMPOSE_COVER
+		    : mount->mode == MOUNT_TMPFS ? COMPOSE_TMPFS
+						 : COMPOSE_SHOW,
 		    &path);
 }
 

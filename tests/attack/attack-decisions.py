@@ -151,7 +151,8 @@ def mounts(rng, trees):
     target = rng.choice(deep or targets)
     mode = rng.choice(["ro", "rw", "tmpfs", "overlay", "mask"])
     # No rule names the source: Landlock goes by the inode, so rights of a mount hold at its source's own path, too.
-    source = f", source: '{trees.source}'" if mode in ("ro", "rw") else ""
+    outside = target if rng.random() < 0.2 else trees.source
+    source = f", source: '{outside}'" if mode in ("ro", "rw") else ""
     below = [path for path in trees.kinds if path.is_relative_to(target) and path != target]
     denied = ""
     if source and below and rng.random() < 0.5:

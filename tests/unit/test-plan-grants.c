@@ -429,6 +429,21 @@ static void mounts_of_a_policy_are_put_into_the_tree(void)
 		   "p.yaml:2 'mounts[0].target'");
 }
 
+static void a_mount_of_a_path_at_itself_bounds_what_rules_allow(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "mounts: [{source: /srv/w/r, target: /srv/w/r}]\n"
+		      "capabilities:\n"
+		      "- {name: w, match: {syscall: fs.*, path: /srv/w}, action: allow}\n");
+	know(&planning, "/srv/w/r", HOST_DIRECTORY);
+	expect_plan(&planning);
+	expect(!the_step(&planning, STEP_BIND, "/srv/w")->bind.attributes.is_read_only);
+	expect(the_step(&planning, STEP_BIND, "/srv/w/r")->bind.attributes.is_read_only);
+}
+
 /* The rule about the secret is one about the mount, which is not there. */
 static void an_optional_mount_without_a_source_hides_its_target(void)
 {
@@ -705,6 +720,7 @@ static const struct test tests[] = {
 	TEST(the_reduced_tier_has_the_hosts_tmp_read_only),
 	TEST(a_socket_is_opened_by_its_name),
 	TEST(mounts_of_a_policy_are_put_into_the_tree),
+	TEST(a_mount_of_a_path_at_itself_bounds_what_rules_allow),
 	TEST(an_optional_mount_without_a_source_hides_its_target),
 	TEST(refuses_to_hide_a_target_that_is_a_link_of_a_user),
 	TEST(the_way_to_a_hidden_target_cannot_be_renamed),
