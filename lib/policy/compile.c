@@ -660,6 +660,8 @@ static int build(struct builder *builder, struct sbx_error *err)
 
 	if (trie_init(builder) < 0 || add_sources(builder) < 0)
 		return -ENOMEM;
+	builder->header.needs_project = policy->needs_project;
+	builder->header.needs_port = policy->needs_port;
 	for (size_t i = 0; i < policy->n_rules; i++) {
 		int r = add_rule(builder, &policy->rules[i], err);
 

@@ -19,6 +19,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "policy/artefact.h"
+#include "policy/compose.h"
 #include "policy/limit.h"
 #include "policy/view.h"
 
@@ -608,12 +610,30 @@ static void merge_defaults(struct policy *all, const struct policy *next)
 	}
 }
 
+/* Keeps what requests have to state: the view, mounts and settings that need it may be lost. */
+static int keep_needs(struct policy *all, struct sbx_error *err)
+{
+	_cleanup_free_ void *block = NULL;
+	const struct artefact_header *header;
+	size_t n_bytes;
+	int r = policy_compile_composed(all, NULL, &block, &n_bytes, err);
+
+	if (r < 0)
+		return r;
+	header = block;
+	all->needs_project = header->needs_project;
+	all->needs_port = header->needs_port;
+	return 0;
+}
+
 static int add_policy(struct policy *all, const struct policy *next, bool narrows,
 		      struct sbx_error *err)
 {
 	struct copier copier = { .arena = &all->arena, .first_source = (unsigned)all->n_sources };
-	int r;
+	int r = narrows ? keep_needs(all, err) : 0;
 
+	if (r < 0)
+		return r;
 	if (next->dialect != all->dialect)
 		all->dialect = DIALECT_SBX;
 	if (next->view != all->view)

@@ -238,6 +238,11 @@ struct policy {
 	/* Of a composed policy: sbx-proxy connects, so of the permissions to connect only those
 	 * with 'cidr' count for special addresses (policy/special.h). */
 	bool special_needs_cidr;
+	/* Of a policy with a project's own file: the operations that the files before it cannot
+	 * judge without the project's root, or without a port. They still cannot if that file
+	 * removes the view, mount or setting that needs it. */
+	uint64_t needs_project;
+	uint64_t needs_port;
 	uint8_t digest[DIGEST_SIZE]; /* over all sources; decisions and tokens are bound to it */
 };
 
@@ -298,7 +303,8 @@ int policy_load_all_mistakes(const char *name, const void *bytes, size_t n_bytes
  *
  * With @last_narrows the last file is a project's own: its allows count only for requests that the
  * earlier files allow as well; it must not name an extension; and it may set what no earlier file
- * sets only if that cannot widen (-EACCES).
+ * sets only if that cannot widen (-EACCES). A request that the earlier files cannot judge, because
+ * it lacks the project or a port, stays refused.
  */
 int policy_merge(struct policy **policies, size_t n_policies, int last_narrows, struct policy **ret,
 		 struct sbx_error *err);

@@ -68,6 +68,19 @@ check the_projects_text_does_not_replace_the_denials test "$(grep -c 'please app
 run sbx-policy eval --project-file project.yaml base.yaml git.commit
 check a_warning_stays out_has 'allowed, with a warning: git.commit'
 check the_warning_is_explained out_has 'which a file that may not widen the others cannot lift'
+# What a project's file removes may be why a request has to name the project or a port: it still has to.
+while IFS='|' read -r what base project request; do
+	printf '%b\n' "$base" >base.yaml
+	printf '%b\n' "$project" >project.yaml
+	for file in '' --project-file=project.yaml; do
+		run sbx-policy eval ${file:+"$file"} base.yaml <<<"$request"
+		check "refused_without_$what $file" out_has '"verdict":"deny","cause":"bad_request"'
+	done
+done <<'END'
+the_project_of_the_view|version: 1\nfs: {rules: [{action: allow, path: /s}]}|capabilities: [{name: p, match: {op: fs.read, path: /p}, action: deny}]|{"op":"fs.write","path":"/s/a"}
+the_project_of_a_mount|capabilities: [{name: s, match: {op: fs.*, path: /s}, action: allow}]\nmounts: [{target: ./out, mode: rw}]|mounts: [{target: ./out, mode: ro}]|{"op":"fs.write","path":"/s/a"}
+the_port_of_a_setting|version: 1\ncapabilities: [{name: s, match: {op: net.connect, host: localhost}, action: allow}]\nnet: {loopback: {connect: [80]}}|net: {loopback: {connect: []}}|{"op":"net.connect","host":"localhost"}
+END
 run sbx-policy eval -l nowhere.yaml user.yaml fs.read /home/me/a
 check a_missing_layer_is_no_empty_layer has_status 2
 finish
