@@ -127,7 +127,7 @@ static void tell(void *userdata, enum retain_action action, const struct segment
 
 	progress_clear(&retaining->progress);
 	if (problem)
-		log_write(&run->log, LOG_LEVEL_ERROR, NULL, "%s: %s", problem->what, problem->why);
+		tool_tell(run, problem);
 	if (run->json)
 		tell_json(run, action, file, problem);
 	else if (!problem && run->verbosity >= 0)

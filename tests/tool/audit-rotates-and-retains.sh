@@ -183,6 +183,7 @@ days_old 91 "$log/$segment" "$log/$segment-wal"
 run sbx-audit retain -l "$log"
 check a_segment_that_was_changed_is_a_no has_status 1
 check it_is_said_which err_has "$segment"
+check what_to_do_is_said err_has '  fix: '
 check it_stays is_there "$segment"
 run sbx-audit retain -l "$log" --max-size=nonsense
 check a_size_that_is_none_is_a_wrong_usage has_status 2
