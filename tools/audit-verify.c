@@ -300,7 +300,8 @@ static void say_text(struct tool_run *run, const struct verify_report *report)
 	bool is_intact = report->verdict == VERIFY_INTACT;
 	struct text *out = &run->out;
 
-	text_addf(out, "%s: %" PRIu64 " records", verdict_text(report->verdict), report->size);
+	text_addf(out, "%s: %" PRIu64 " record%s", verdict_text(report->verdict), report->size,
+		  report->size == 1 ? "" : "s");
 	if (report->begin > 0)
 		text_addf(out, " (%" PRIu64 " verified before)", report->begin);
 	if (report->good_size == 0)

@@ -22,6 +22,8 @@ head_of_the_log() {
 out_lacks() { ! out_has "$1"; }
 
 setup
+run sbx-audit verify -l "$log" --key="$key"
+check one_record_is_said_in_the_singular out_is 'OK: 1 record; last checkpoint covers all'
 append 1 10
 append 11 20
 run sbx-audit verify -l "$log" --key="$key"
