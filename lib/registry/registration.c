@@ -128,8 +128,7 @@ int registration_claim(int registry, const char *id, struct registration *ret,
 	int r = directory < 0 ? directory : lock_if_free(directory);
 
 	if (r == -ENOENT || r == -EINVAL)
-		return fail(err, -ENOENT, "find", id, "no sandbox of this name exists",
-			    "see 'sbx-ctl list' for the existing ones");
+		return registry_fail_to_find(id, r, err);
 	if (r == -EBUSY)
 		return fail(err, r, "take", id, "it is running", "stop it first: sbx-ctl stop ID");
 	if (r == -EACCES)

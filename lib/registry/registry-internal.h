@@ -15,6 +15,8 @@ enum sandbox_state sandbox_state_find(const char *name);
 
 /* Opens the directory of one sandbox for reading; -ENOENT. */
 int registry_open_directory(int registry, const char *id);
+/* Fills @err for its failure @code, which is returned. */
+int registry_fail_to_find(const char *id, int code, struct sbx_error *err);
 /* Does a process hold the exclusive lock? */
 bool registry_is_locked(int directory);
 

@@ -147,7 +147,7 @@ bool registry_is_locked(int directory)
 	return false;
 }
 
-static int fail_to_find(const char *id, int code, struct sbx_error *err)
+int registry_fail_to_find(const char *id, int code, struct sbx_error *err)
 {
 	if (code == -EINVAL) {
 		(void)sbx_error_what(err, code, "'%s' is not a valid sandbox name", id);
@@ -188,7 +188,7 @@ int registry_read(int registry, const char *id, struct arena *arena, struct sand
 	bool is_alive, has_state;
 
 	if (directory < 0)
-		return fail_to_find(id, directory, err);
+		return registry_fail_to_find(id, directory, err);
 	/* Check the lock before and after: a sandbox that ends or starts in between is not
 	 * orphaned. */
 	is_alive = registry_is_locked(directory);

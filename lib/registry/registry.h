@@ -126,7 +126,8 @@ int registration_create(int registry, const char *id, struct registration *ret,
  */
 int registration_adopt(int registry, const char *id, struct registration *ret,
 		       struct sbx_error *err);
-/* Takes any directory whose supervisor has exited, to clean up after it. -ENOENT, -EBUSY. */
+/* Takes any directory whose supervisor has exited, to clean up after it. -EINVAL, -ENOENT,
+ * -EBUSY. */
 int registration_claim(int registry, const char *id, struct registration *ret,
 		       struct sbx_error *err);
 int registration_write(const struct registration *registration, const struct sandbox_entry *entry,

@@ -85,8 +85,12 @@ run sbx-ctl wait two
 check the_log_has_the_output_of_the_command_alone logs_are two said
 mv "$work/bin/kept" "$work/bin/sbx-spawn"
 
-run sbx-ctl start nobody
-check an_unknown_sandbox_cannot_be_started has_status 1
+for verb in start stop remove 'remove --force'; do
+	read -ra words <<<"$verb"
+	run sbx-ctl "${words[@]}" nobody
+	check "an_unknown_sandbox_is_an_error: $verb" has_status 1
+	check "every_verb_says_the_same_of_it: $verb" err_has "sbx-ctl: there is no sandbox 'nobody'"
+done
 mkdir "$sandboxes/bare"
 run sbx-ctl start bare
 check an_entry_without_a_command_cannot_be_started has_status 1
