@@ -8,6 +8,8 @@
 
 #include "base/completion-internal.h"
 
+#include <string.h>
+
 static void add_names(struct text *out, const struct option_spec *options)
 {
 	for (const struct option_spec *spec = options; spec && spec->name; spec++) {
@@ -106,11 +108,30 @@ static void add_command(struct text *out)
 		      "\tfi\n");
 }
 
+/* Bash leaves $first empty after an operand of the verb. A word after an option may be its value.
+ */
+static void add_first(struct text *out)
+{
+	text_add(out, "\tlocal first=1 i\n"
+		      "\tfor ((i = word + 1; i < COMP_CWORD; i++)); do\n"
+		      "\t\t[[ ${COMP_WORDS[i]} == [-=]* || ${COMP_WORDS[i-1]} == [-=]* ]] || "
+		      "first=''\n"
+		      "\tdone\n");
+}
+
 /* Of the -W list bash expands the command, and its output only into words. */
 static void add_listed_operand(struct text *out, const struct verb_spec *verb)
 {
 	text_addf(out, "mapfile -t COMPREPLY < <(compgen %s-W '$(%s 2>/dev/null)' -- \"$cur\")",
 		  verb->operand_kind == OPERAND_COMMAND ? "-c -f " : "", verb->lister);
+}
+
+/* "ID...", but not "KEY VALUE" or "create NAME..." */
+static bool repeats_first(const struct verb_spec *verb)
+{
+	const char *dots = strstr(verb->operands, "...");
+
+	return dots && !memchr(verb->operands, ' ', (size_t)(dots - verb->operands));
 }
 
 static void add_operand(struct text *out, enum operand_kind kind)
@@ -124,6 +145,21 @@ static void add_operand(struct text *out, enum operand_kind kind)
 	};
 
 	text_add(out, actions[kind]);
+}
+
+static void add_operands(struct text *out, const struct verb_spec *verb)
+{
+	bool repeats = verb->lister && repeats_first(verb);
+
+	if (verb->lister) {
+		text_add(out, repeats ? "else " : "elif [[ $first ]]; then ");
+		add_listed_operand(out, verb);
+		text_add(out, repeats ? "" : "; ");
+	}
+	if (repeats)
+		return;
+	text_add(out, "else ");
+	add_operand(out, verb->operand_kind);
 }
 
 static void add_all_value_cases(struct text *out, const struct command *command,
@@ -148,11 +184,8 @@ static void add_verb_cases(struct text *out, const struct command *command)
 	for (const struct verb_spec *verb = command->verbs; verb->name; verb++) {
 		text_addf(out, "\t%s) if [[ $cur == -* ]]; then options+='", verb->name);
 		add_names(out, verb->options);
-		text_add(out, "'; else ");
-		if (verb->lister)
-			add_listed_operand(out, verb);
-		else
-			add_operand(out, verb->operand_kind);
+		text_add(out, "'; ");
+		add_operands(out, verb);
 		text_add(out, "; fi ;;\n");
 	}
 	text_add(out, "\t'') [[ $cur == -* ]] || mapfile -t COMPREPLY < <(compgen -W '");
@@ -183,6 +216,7 @@ void completion_add_bash(struct text *out, const struct command *command,
 		 "\telif [[ $prev == = ]]; then\n\t\tprev=${COMP_WORDS[COMP_CWORD-2]}\n\tfi\n");
 	add_all_value_cases(out, command, common);
 	if (command->verbs) {
+		add_first(out);
 		add_verb_cases(out, command);
 	} else {
 		text_add(out, "\t[[ $cur == -* ]] || { ");

@@ -106,4 +106,28 @@ for verb in get set; do
 	complete_line sbx-config "$verb" ''
 	check "every_key_is_offered_to_$verb" test "$out" = "$(sbx-config list | cut -d ' ' -f 1)"
 done
+complete_line sbx-config set --where user ''
+check a_key_is_offered_behind_an_option offers color
+complete_line sbx-config set --where = user ''
+check so_it_is_behind_one_with_an_equals_sign offers color
+
+# Only an operand that can be repeated is offered again.
+while read -r -a words; do
+	complete_line "${words[@]}" ''
+	check "nothing_is_offered_behind_the_operand: ${words[*]}" test -z "$out"
+done <<'END'
+sbx-config set color
+sbx-config set --where user color
+sbx-policy token issue
+sbx-audit key change
+sbx-ctl volume create
+sbx-ctl logs box
+sbx-ring send one
+END
+for verb in start inspect stop remove ping; do
+	complete_line sbx-ctl "$verb" box ''
+	check "another_sandbox_is_offered_to_$verb" offers box
+done
+complete_line sbx-ctl exec box ech
+check a_command_is_offered_behind_the_sandbox offers echo
 finish

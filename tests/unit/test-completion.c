@@ -116,8 +116,9 @@ static void names_come_from_a_command_for_an_option_and_an_operand(void)
 	} rows[] = {
 		{ "bash",
 		  "'check --from') mapfile -t COMPREPLY < <(compgen -W '$(sbx-x list 2>/dev/null)'",
-		  "show) if [[ $cur == -* ]]; then options+=''; else mapfile -t COMPREPLY < "
-		  "<(compgen -W '$(sbx-x list 2>/dev/null)' -- \"$cur\"); fi" },
+		  "show) if [[ $cur == -* ]]; then options+=''; elif [[ $first ]]; then "
+		  "mapfile -t COMPREPLY < <(compgen -W '$(sbx-x list 2>/dev/null)' -- \"$cur\"); "
+		  "else :; fi" },
 		{ "zsh", ":NAME:{compadd -- ${(f)\"$(sbx-x list 2>/dev/null)\"}}'",
 		  "'1:\\[NAME\\]:{compadd -- ${(f)\"$(sbx-x list 2>/dev/null)\"}}'" },
 		{ "fish", "-l from -x -a '(sbx-x list 2>/dev/null)'",
