@@ -816,14 +816,21 @@ static int refuse_denied(struct planner *planner, const struct mark *mark,
 	const char *verb = missing & RIGHTS_READ   ? "show"
 			   : missing & RIGHT_WRITE ? "make writable"
 						   : "execute";
-	struct step_origin origin;
+	struct step_origin origin = { .text = NULL };
+	const char *repository;
 
 	(void)sbx_error_what(planner->err, -EACCES, "cannot %s '%.300s' for %s", verb, mark->path,
 			     origin_text(&mark->origin));
 	if (place_find_denial(planner, place, missing, &origin))
 		sbx_error_why(planner->err, "%s denies it, and a denial takes precedence",
 			      origin_text(&origin));
-	sbx_error_fix(planner->err, "leave it out, or change the rule that denies it");
+	repository = guard_find_protected(planner, place->path, &origin);
+	if (repository)
+		sbx_error_fix(planner->err,
+			      "leave it out, or add --write '%.300s', which contains it",
+			      repository);
+	else
+		sbx_error_fix(planner->err, "leave it out, or change the rule that denies it");
 	return -EACCES;
 }
 

@@ -347,15 +347,17 @@ static bool is_worktree(const struct planner *planner, const char *path)
 	return false;
 }
 
-/* Is @path, or a directory above it, already protected? */
-static bool is_protected(const struct planner *planner, const char *path)
+const char *guard_find_protected(const struct planner *planner, const char *path,
+				 const struct step_origin *denial)
 {
-	for (size_t i = planner->view.marks.n_rows; i-- > 0;)
-		if (mark_at(planner, i)->origin.text == protects.text &&
-		    mark_at(planner, i)->kind == MARK_DENY &&
-		    is_below(path, mark_at(planner, i)->path))
-			return true;
-	return false;
+	for (size_t i = planner->view.marks.n_rows; i-- > 0 && denial->text == protects.text;) {
+		const struct mark *mark = mark_at(planner, i);
+
+		if (mark->origin.text == protects.text && mark->kind == MARK_DENY &&
+		    is_below(path, mark->path))
+			return mark->path;
+	}
+	return NULL;
 }
 
 /* The argument of --write, quoted for a shell, with which git can write to the repository of @path:
@@ -376,7 +378,8 @@ static void protect(struct planner *planner, const struct mark *grant, const cha
 		    const char *outside)
 {
 	if (view_find_mount(planner, path) != view_find_mount(planner, grant->path) ||
-	    is_granted(planner, path, is_worktree(planner, outside)) || is_protected(planner, path))
+	    is_granted(planner, path, is_worktree(planner, outside)) ||
+	    guard_find_protected(planner, path, &protects))
 		return;
 	planner_add_mark(planner, MARK_DENY, path, RIGHT_WRITE, protects);
 	if (planner->plan->git || strcmp(path_last(path), ".git") != 0)

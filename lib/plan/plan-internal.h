@@ -332,6 +332,9 @@ bool home_is_usable(const char *path);
 /* guard.c */
 void mark_guarded(struct planner *planner);
 int mark_git(struct planner *planner);
+/* If @denial is that of repositories: the protected path that is or contains @path. NULL if not. */
+const char *guard_find_protected(const struct planner *planner, const char *path,
+				 const struct step_origin *denial);
 /* Asks about each directory on the way to @path. */
 void ask_about_way(struct planner *planner, const char *path);
 /* The guarded row that contains, or lies in, what @mark shows through a symbolic link of root's; or

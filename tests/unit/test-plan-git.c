@@ -161,7 +161,40 @@ static void refuses_a_part_of_a_repository_beside_what_is_around_it(void)
 	expect_plan(&planning);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	expect_refusal(&planning, -EACCES);
-	expect(says(&planning, PROJECT "/.git/objects", PROTECTION, ""));
+	expect(says(&planning, PROJECT "/.git/objects", PROTECTION, "--write '" PROJECT "/.git'"));
+	/* What the message says to type works. */
+	grant(&planning, GRANT_WRITE, PROJECT "/.git", "--write");
+	expect_plan(&planning);
+	expect(is_read_only(&planning, PROJECT "/.git/hooks"));
+}
+
+static void refuses_a_part_of_hooks_and_names_them(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_repository(&planning);
+	know(&planning, PROJECT "/.git/hooks/own", HOST_DIRECTORY);
+	grant(&planning, GRANT_WRITE, PROJECT "/.git", "--write");
+	grant(&planning, GRANT_TMPFS, PROJECT "/.git/hooks/own", "--tmpfs");
+	expect_refusal(&planning, -EACCES);
+	expect(says(&planning, PROJECT "/.git/hooks/own", PROTECTION,
+		    "--write '" PROJECT "/.git/hooks'"));
+	grant(&planning, GRANT_WRITE, PROJECT "/.git/hooks", "--write");
+	expect_plan(&planning);
+}
+
+/* The fix for another denial in a protected directory is to change that denial. */
+static void a_denial_in_a_repository_is_named_itself(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_repository(&planning);
+	know(&planning, PROJECT "/.git/objects", HOST_DIRECTORY);
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	grant(&planning, GRANT_WRITE, PROJECT "/.git/objects", "--write");
+	grant(&planning, GRANT_DENY_WRITE, PROJECT "/.git/objects", "--deny-write");
+	expect_refusal(&planning, -EACCES);
+	expect(says(&planning, PROJECT "/.git/objects", "--deny-write", "change the rule"));
 }
 
 static void a_submodule_is_writable_where_a_grant_names_it(void)
@@ -344,6 +377,8 @@ static const struct test tests[] = {
 	TEST(refuses_hooks_that_are_missing_in_a_granted_repository),
 	TEST(refuses_what_is_missing_and_would_be_taken),
 	TEST(refuses_a_part_of_a_repository_beside_what_is_around_it),
+	TEST(refuses_a_part_of_hooks_and_names_them),
+	TEST(a_denial_in_a_repository_is_named_itself),
 	TEST(a_submodule_is_writable_where_a_grant_names_it),
 	TEST(refuses_the_file_that_names_a_repository),
 	TEST(the_common_directory_of_a_worktree_is_shown_read_only),
