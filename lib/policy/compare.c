@@ -12,6 +12,8 @@
 
 #include "policy/compare.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -407,6 +409,20 @@ static bool is_same_setting(const struct setting *one, const struct setting *oth
 	       (one->number != 0 || strcmp(one->text, other->text) == 0);
 }
 
+#define VALUE_SIZE 32
+
+/* A list's items are settings of their own. */
+static const char *value_of(const struct setting *setting, char space[VALUE_SIZE])
+{
+	if (setting->type != TREE_LIST)
+		return setting->text;
+	if (setting->number == 0)
+		return "[]";
+	(void)snprintf(space, VALUE_SIZE, "%" PRIu64 " item%s", setting->number,
+		       setting->number == 1 ? "" : "s");
+	return space;
+}
+
 static void compare_settings(struct comparison *comparison)
 {
 	const struct setting *was = comparison->before->settings;
@@ -414,13 +430,15 @@ static void compare_settings(struct comparison *comparison)
 	size_t n_was = comparison->before->n_settings, n_is = comparison->after->n_settings;
 
 	while (n_was > 0 || n_is > 0) {
+		char before[VALUE_SIZE], after[VALUE_SIZE];
 		int order = n_was == 0	? 1
 			    : n_is == 0 ? -1
 					: policy_compare_paths(was->path, is->path);
 
 		if (order != 0 || !is_same_setting(was, is))
 			report_texts(comparison, "setting", order <= 0 ? was->path : is->path,
-				     order <= 0 ? was->text : NULL, order >= 0 ? is->text : NULL);
+				     order <= 0 ? value_of(was, before) : NULL,
+				     order >= 0 ? value_of(is, after) : NULL);
 		was += order <= 0;
 		n_was -= order <= 0;
 		is += order >= 0;

@@ -126,6 +126,19 @@ static void defaults_settings_and_extensions_count(void)
 			  "+ extension 'x' added: /bin/x -a\n");
 }
 
+static void a_list_is_shown_by_its_length(void)
+{
+	expect_difference(HEAD DENY_CI, HEAD DENY_CI "devices: []\n",
+			  "+ setting 'devices' added: []\n");
+	expect_difference(HEAD DENY_CI "devices: []\n", HEAD DENY_CI "devices: [dri]\n",
+			  "~ setting 'devices' changed: [] -> 1 item\n"
+			  "+ setting 'devices[0]' added: dri\n");
+	expect_difference(HEAD DENY_CI "devices: [dri, kvm]\n", HEAD DENY_CI,
+			  "- setting 'devices' removed: 2 items\n"
+			  "- setting 'devices[0]' removed: dri\n"
+			  "- setting 'devices[1]' removed: kvm\n");
+}
+
 static void as_json_every_line_is_an_object(void)
 {
 	_cleanup_text_ struct text text = TEXT_INIT;
@@ -256,6 +269,7 @@ static const struct test tests[] = {
 	TEST(a_literal_path_is_not_a_glob_of_the_same_text),
 	TEST(exceptions_and_constraints_count),
 	TEST(defaults_settings_and_extensions_count),
+	TEST(a_list_is_shown_by_its_length),
 	TEST(the_view_of_the_dialect_counts),
 	TEST(as_json_every_line_is_an_object),
 	TEST(replay_tells_breaking_from_widening),
