@@ -124,6 +124,8 @@ static int mark_request(struct planner *planner, const struct request_path *path
 	mark->real = path->real ? planner_keep(planner, path->real) : NULL;
 	if (path->target && strcmp(path->target, path->path) != 0)
 		mark->source = planner_keep(planner, path->path);
+	else if (path->target)
+		mark->flags |= MARK_OF_HOST;
 	if (mark->content == CONTENT_TMPFS)
 		mark_as_tmpfs(planner, mark, 0);
 	return 0;
@@ -206,12 +208,38 @@ static int mark_mount(struct planner *planner, const struct policy_mount *mount)
 	mark->flags = MARK_RULED | MARK_ASKED | (mount->is_optional ? MARK_OPTIONAL : 0);
 	if (mount->source)
 		mark->source = planner_keep(planner, planner_project_path(planner, mount->source));
-	if (mark->source && strcmp(mark->source, inside) == 0)
+	if (mark->source && strcmp(mark->source, inside) == 0) {
 		mark->source = NULL;
+		mark->flags |= MARK_OF_HOST;
+	}
 	if (mark->content == CONTENT_TMPFS)
 		mark_as_tmpfs(planner, mark, mount->size_bytes);
 	if (mark->content == CONTENT_OVERLAY)
 		mark->value = tmp_size(planner);
+	return 0;
+}
+
+/* A mark without a source is about the content of the mount around it, but this one's source was
+ * named as a file of the host: it would grant another file than the user named. */
+static int check_own_sources(struct planner *planner)
+{
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
+		const struct mark *mark = mark_at(planner, i);
+		const struct mark *around =
+			mark->flags & MARK_OF_HOST ? view_find_mount(planner, mark->path) : NULL;
+
+		if (!around)
+			continue;
+		(void)sbx_error_what(planner->err, -EINVAL, "cannot mount '%.300s' for %s",
+				     mark->path, origin_text(&mark->origin));
+		sbx_error_why(planner->err,
+			      "%s shows '%.300s' at '%.300s', so that path is another file inside",
+			      origin_text(&around->origin), around->source, around->path);
+		sbx_error_fix(
+			planner->err,
+			"choose another target; to grant what is shown there, use --read or --write");
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -227,7 +255,7 @@ int mark_mounts(struct planner *planner)
 		r = why ? refuse_mount(planner, origin_of_setting(planner, mount.target), why, fix)
 			: mark_mount(planner, &mount);
 	}
-	return r;
+	return r < 0 ? r : check_own_sources(planner);
 }
 
 static void mark_secret(struct planner *planner, const char *name, const char *path,

@@ -105,6 +105,7 @@ enum mark_flag {
 	MARK_WIDE = 1 << 14,	/* visible because the working directory is "/" */
 	MARK_MAPPED = 1 << 13,	/* named by root: files of root may be read there */
 	MARK_RUN = 1 << 10,	/* named for execution */
+	MARK_OF_HOST = 1 << 11, /* named as source and as target of one mount */
 	MARK_PROJECT = 1 << 9,	/* of the working directory, in the built-in view */
 };
 

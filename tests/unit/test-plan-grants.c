@@ -522,6 +522,59 @@ static void an_option_that_names_the_target_of_a_mount_is_about_the_mount(void)
 	expect_refusal(&planning, -EACCES);
 }
 
+/* Inside, the source's path is another file: that of the other mount. */
+static void refuses_a_bind_whose_source_another_mount_covers(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/srv/a", HOST_DIRECTORY);
+	know(&planning, "/srv/a/f", HOST_FILE);
+	know(&planning, "/srv/b", HOST_DIRECTORY);
+	know(&planning, "/srv/b/f", HOST_FILE);
+	grant(&planning, GRANT_WRITE, "/srv/a/f", "--bind");
+	planning.paths[0].target = "/srv/a/f";
+	expect_plan(&planning);
+	grant(&planning, GRANT_READ, "/srv/b", "--bind");
+	planning.paths[1].target = "/srv/a";
+	expect_refusal(&planning, -EINVAL);
+	expect(says(&planning, "cannot mount '/srv/a/f' for --bind",
+		    "--bind shows '/srv/b' at '/srv/a'", "choose another target"));
+	/* What is named as inside is about the mount's content. */
+	planning.paths[0].target = NULL;
+	planning.paths[0].option = "--write";
+	expect_plan(&planning);
+	expect_str(the_step(&planning, STEP_BIND, "/srv/a/f")->bind.source, "/srv/b/f");
+}
+
+static void refuses_a_mount_of_a_policy_whose_source_another_mount_covers(void)
+{
+	static const char *const mounts[] = {
+		"mounts:\n- {source: /srv/a/f, target: /srv/a/f, mode: rw}\n",
+		"mounts:\n- {source: /srv/a/f, target: /srv/a/f, mode: rw}\n"
+		"- {source: /srv/b, target: /srv/a, mode: ro}\n",
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(mounts); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		know(&planning, "/srv/a", HOST_DIRECTORY);
+		know(&planning, "/srv/a/f", HOST_FILE);
+		know(&planning, "/srv/b", HOST_DIRECTORY);
+		know(&planning, "/srv/b/f", HOST_FILE);
+		planning_load(&planning, mounts[i]);
+		if (i == 0) {
+			expect_plan(&planning);
+			grant(&planning, GRANT_READ, "/srv/b", "--bind");
+			planning.paths[0].target = "/srv/a";
+		}
+		expect_refusal(&planning, -EINVAL);
+		expect(says(&planning, "cannot mount '/srv/a/f' for p.yaml:2",
+			    "shows '/srv/b' at '/srv/a'", "choose another target"));
+	}
+}
+
 static void what_is_named_for_reading_in_a_writable_directory_stays_read_only(void)
 {
 	static const char *const tops[] = { "/srv", "/tmp" };
@@ -725,6 +778,8 @@ static const struct test tests[] = {
 	TEST(refuses_to_hide_a_target_that_is_a_link_of_a_user),
 	TEST(the_way_to_a_hidden_target_cannot_be_renamed),
 	TEST(an_option_that_names_the_target_of_a_mount_is_about_the_mount),
+	TEST(refuses_a_bind_whose_source_another_mount_covers),
+	TEST(refuses_a_mount_of_a_policy_whose_source_another_mount_covers),
 	TEST(what_is_named_for_reading_in_a_writable_directory_stays_read_only),
 	TEST(refuses_a_mount_without_its_source),
 	TEST(refuses_a_mount_with_a_source_that_means_nothing),
