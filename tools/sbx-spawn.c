@@ -256,9 +256,6 @@ static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 	int r, last;
 
 	r = run_plan(run, err);
-	/* The reader of stderr or of the report may be gone: SIGPIPE must not kill sbx-spawn before
-	 * it has written the record and cleaned up. Nothing is executed from here on. */
-	(void)signal(SIGPIPE, SIG_IGN);
 	if (r == 0)
 		rest = err;
 	spawn_end_proxy(run);
@@ -405,6 +402,11 @@ static int spawn(void *context, int n_operands, char *operands[], struct sbx_err
 	r = check_line(&run, n_operands, err);
 	if (r < 0)
 		return SPAWN_FAILED;
+	/* The reader of stderr or of the report may be gone: SIGPIPE must not kill sbx-spawn before
+	 * it has written the record and cleaned up. What only prints ends by it, like other tools.
+	 * The command gets the default again; spawn-with-modules sets it itself. */
+	if (!run.values->print_plan)
+		(void)signal(SIGPIPE, SIG_IGN);
 	if (spawn_begins_with_modules(run.values))
 		return spawn_hand_over(&run, err);
 	if (spawn_read_request(&run, n_operands, operands, err) < 0)

@@ -42,9 +42,10 @@ static int start(const struct spawn_run *run, const sigset_t *mask, pid_t *ret)
 
 	if (r < 0)
 		return r;
-	/* The tools ignore SIGXFSZ, so that a write beyond the limit fails with a message. */
+	/* sbx-spawn ignores these, so that a write beyond the limit, or without a reader, fails. */
 	(void)sigemptyset(&ignored);
 	(void)sigaddset(&ignored, SIGXFSZ);
+	(void)sigaddset(&ignored, SIGPIPE);
 	(void)posix_spawnattr_setsigdefault(&how, &ignored);
 	(void)posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	(void)posix_spawnattr_setsigmask(&how, mask);

@@ -194,8 +194,9 @@ static int become(struct command *command)
 	r = keep_fds(command);
 	if (r < 0)
 		return fail(command, DOING_FDS, r);
-	/* execve() keeps ignored signals ignored, and sbx-spawn ignores SIGXFSZ. */
+	/* execve() keeps ignored signals ignored, and sbx-spawn ignores these. */
 	(void)signal(SIGXFSZ, SIG_DFL);
+	(void)signal(SIGPIPE, SIG_DFL);
 	signals_unblock_all();
 	r = kernel_become(command->kernel, &command->failure);
 	if (r < 0)

@@ -52,17 +52,20 @@ small() {
 		echo "status $?"
 	} | cat
 }
+ignoring_sigpipe() { (trap '' PIPE && "$@"); }
 for who in $starters; do
 	run small -q -- true
 	check "a_caller_with_a_file_size_limit_of_zero_gets_an_error_by_$who" out_has 'File too large'
 	check "and_the_status_says_that_it_is_ours_by_$who" out_has 'status 125'
 	[ "$who" = root ] || check no_sandbox_is_left_then test -z "$(ls -A "$XDG_RUNTIME_DIR/sbx/sandboxes" 2>/dev/null)"
-	for how in '' --no-sandbox; do
-		# shellcheck disable=SC2086 # no word, or one
-		run spawn -q $how -- grep SigIgn /proc/self/status
-		# glibc's posix_spawn() leaves its two internal signals, 32 and 33, ignored.
-		ignored=$((0x${out##*	} & ~0x180000000))
-		check "the_command_ignores_no_signal_by_$who$how" test "$ignored" -eq 0
+	for how in '' --no-sandbox "--out=$work/$who/changes"; do
+		for caller in '' ignoring_sigpipe; do
+			# shellcheck disable=SC2086 # no word, or one
+			run $caller spawn -q $how -- grep SigIgn /proc/self/status
+			# glibc's posix_spawn() leaves its two internal signals, 32 and 33, ignored.
+			ignored=$((0x${out##*	} & ~0x180000000))
+			check "the_command_ignores_no_signal_by_$who${how%=*}$caller" test "$ignored" -eq 0
+		done
 	done
 	run spawn -q --write . --file-size 1KiB -- sh -c 'exec head -c 4096 /dev/zero >large'
 	check "a_command_dies_of_its_own_limit_by_$who" has_status 153

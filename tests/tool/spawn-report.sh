@@ -31,9 +31,17 @@ for who in $starters; do
 	run spawn -q --audit-fd 8 -- sh -c "echo ran >>'$work/$who/trace'"
 	exec 8>&-
 	check "without_a_record_nothing_runs_by_$who" test "$status" -eq 125 -a ! -e "$work/$who/trace"
-	# A warning at the end, for which stderr has no reader any more.
+	# Notes before the start and a warning at the end, for which stderr has no reader any more.
 	exec 8> >(:)
 	wait "$!"
+	status=0
+	spawn -v --out "$work/$who/changes" -- true 2>&8 || status=$?
+	check "the_command_runs_though_no_process_reads_the_notes_by_$who" has_status 0
+	check "nothing_but_its_changes_is_left_then_by_$who" \
+		test "$(find "$work/$who" -name '*changes*')" = "$work/$who/changes"
+	status=0
+	spawn --no-sandbox -- true 2>&8 || status=$?
+	check "without_a_reader_of_the_warning_nothing_runs_bare_by_$who" has_status 125
 	mkdir "$project/grown-$who"
 	status=0
 	spawn --write "grown-$who" --audit-fd 9 -- sh -c "cd grown-$who && mkdir -p .git/objects .git/refs &&
