@@ -387,10 +387,12 @@ static void say_denial(const struct spawn_run *run, const struct handover_denial
 	err.level = SBX_LEVEL_WARN;
 	if (is_unresolved(denial))
 		sbx_error_why(&err, "%s: the host is allowed", denial->reason);
-	else if (denial->rule)
+	else if (denial->rule && strcmp(denial->reason, done) != 0)
 		sbx_error_why(&err, "%s: %s", denial->reason, denial->rule);
+	else if (denial->rule)
+		sbx_error_why(&err, "%s does not allow it", denial->rule);
 	else
-		sbx_error_why(&err, "%s: no rule allows it", denial->reason);
+		sbx_error_why(&err, "no rule allows it");
 	tool_tell_lines(run->tool, &err, fix);
 }
 

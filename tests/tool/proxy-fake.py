@@ -59,7 +59,7 @@ def deny(listener, denials):
 
 
 def summary(denials):
-    rows = [{"host": host, "port": port, "reason": "default", "rule": "web (p.yaml:4)",
+    rows = [{"host": host, "port": port, "reason": "denied", **({"rule": "web (p.yaml:4)"} if port == 80 else {}),
              "fix": f"write '- {host}'", "count": n} for (host, port), n in denials.items()]
     return {"ok": True, "denials": rows, "n_denials_left_out": 0, "counters": {"denied": sum(denials.values())}}
 

@@ -31,7 +31,7 @@ for who in $starters; do
 	run ask --net proxy
 	check "a_proxy_answers_at_both_loopbacks_by_$who" out_is "$twice"
 	check "a_denied_host_is_named_at_the_end_by_$who" err_has 'warning: denied other.example:80 '
-	check "the_rule_and_what_to_write_are_named_by_$who" err_has "web (p.yaml:4)
+	check "the_rule_and_what_to_write_are_named_by_$who" err_has "  why: web (p.yaml:4) does not allow it
   fix: write '- other.example'"
 	check "the_proxy_gets_a_policy_that_cannot_change_by_$who" logged '"seals": true'
 	check "the_digest_is_that_of_the_policy_by_$who" logged '"digest": true'

@@ -21,7 +21,9 @@ for who in $starters; do
 	check "a_proxy_at_an_fd_answers_by_$who" out_is 403
 	check "it_gets_one_packet_with_the_listeners_by_$who" logged '"type": "LISTENERS"'
 	check "it_is_told_the_end_by_$who" logged '"type": "END"'
-	check "its_denials_are_printed_by_$who" err_has 'denied other.example:81'
+	check "its_denials_are_printed_by_$who" err_has 'denied other.example:81
+  why: no rule allows it
+'
 	run with_fd_and refuse --net proxy -- echo started
 	check "its_refusal_ends_the_start_by_$who" has_status 125
 	check "nothing_runs_then_by_$who" out_is ''
