@@ -92,6 +92,16 @@ static void tell(const struct sandbox_entry *entry)
 		(void)pidfd_kill(supervisor, SIGURG);
 }
 
+/* When a sandbox ends, the kernel removes the files of its cgroup, and its supervisor the directory
+ * in the registry. */
+static int fail(struct sbx_error *err, int code, const char *doing, const char *id, const char *fix)
+{
+	if (code == -ENODEV || code == -ENOENT)
+		return ctl_fail(err, -ESRCH, doing, id, "it has just ended",
+				"'sbx-ctl list' shows its state");
+	return ctl_fail(err, code, doing, id, NULL, fix);
+}
+
 static int pause_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 {
 	_cleanup_close_ int lock = -EBADF;
@@ -109,8 +119,8 @@ static int pause_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 		r = hold(ctl, id, &target.entry, true);
 	}
 	if (r < 0)
-		return ctl_fail(
-			err, r, "pause", id, NULL,
+		return fail(
+			err, r, "pause", id,
 			"some of its processes may be stopped: 'sbx-ctl resume ID' continues them");
 	return 0;
 }
@@ -133,7 +143,7 @@ static int resume_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 	if (r == 0 && unlinkat(ctl->registry, path, 0) < 0 && errno != ENOENT)
 		r = -errno;
 	if (r < 0)
-		return ctl_fail(err, r, "resume", id, NULL, "repeat it, or stop the sandbox");
+		return fail(err, r, "resume", id, "repeat it, or stop the sandbox");
 	tell(&target.entry);
 	return 0;
 }

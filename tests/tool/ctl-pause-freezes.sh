@@ -28,6 +28,22 @@ check pausing_it_twice_says_so out_is 'a: is paused already'
 run sbx-ctl resume a
 check resuming_thaws_it frozen 0
 
+# The sandbox ends meanwhile: its cgroup was open when the kernel removed it, which a mount of a removed cgroup's file
+# shows.
+mkdir "$mount/sbx-ended-$$"
+mount --bind "$mount/sbx-ended-$$/cgroup.freeze" "$cgroup/cgroup.freeze"
+rmdir "$mount/sbx-ended-$$"
+for verb in pause resume; do
+	[ "$verb" = pause ] || touch "$sandboxes/a/paused"
+	run sbx-ctl "$verb" a
+	check "a_sandbox_that_ends_meanwhile_is_not_running_for_$verb" has_status 1
+	check "the_end_is_the_reason_for_$verb" err_is "sbx-ctl: cannot $verb 'a'
+  why: it has just ended
+  fix: 'sbx-ctl list' shows its state"
+done
+umount "$cgroup/cgroup.freeze"
+rm "$sandboxes/a/paused"
+
 # An entry alone is not enough to freeze a cgroup.
 mkdir "$mount/other-$$"
 begin b -- sleep 1000
