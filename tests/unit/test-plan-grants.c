@@ -540,7 +540,7 @@ static void refuses_a_bind_whose_source_another_mount_covers(void)
 	expect_refusal(&planning, -EINVAL);
 	expect(says(&planning, "cannot mount '/srv/a/f' for --bind",
 		    "--bind shows '/srv/b' at '/srv/a'", "choose another target"));
-	/* What is named as inside is about the mount's content. */
+	/* --write names a path inside, so it is about the content of the mount. */
 	planning.paths[0].target = NULL;
 	planning.paths[0].option = "--write";
 	expect_plan(&planning);
