@@ -14,11 +14,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/path-lock.h"
 
 #include "tool.h"
 
@@ -36,18 +35,11 @@ static int lock_mark(struct ctl *ctl, const char *path, int flags)
 	for (;;) {
 		_cleanup_close_ int fd = openat(ctl->registry, path,
 						O_RDONLY | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
-		struct stat st;
+		int r = fd < 0 ? -errno : path_lock_open(fd);
 
-		if (fd < 0)
-			return -errno;
-		while (flock(fd, LOCK_EX) < 0)
-			if (errno != EINTR)
-				return -errno;
-		/* A resume may have removed it before this process got the lock. */
-		if (fstat(fd, &st) < 0)
-			return -errno;
-		if (st.st_nlink > 0)
-			return take_fd(&fd);
+		/* 0: a resume has removed the file. */
+		if (r != 0)
+			return r < 0 ? r : take_fd(&fd);
 	}
 }
 

@@ -31,21 +31,24 @@ static int open_file(const char *path)
 	return take_fd(&fd);
 }
 
+int path_lock_open(int fd)
+{
+	struct stat st;
+
+	while (flock(fd, LOCK_EX) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return fstat(fd, &st) < 0 ? -errno : st.st_nlink > 0;
+}
+
 static int lock_file(const char *path)
 {
 	for (;;) {
 		_cleanup_close_ int fd = open_file(path);
-		struct stat st;
+		int r = fd < 0 ? fd : path_lock_open(fd);
 
-		if (fd < 0)
-			return fd;
-		while (flock(fd, LOCK_EX) < 0)
-			if (errno != EINTR)
-				return -errno;
-		if (fstat(fd, &st) < 0)
-			return -errno;
-		if (st.st_nlink > 0)
-			return take_fd(&fd);
+		if (r != 0)
+			return r < 0 ? r : take_fd(&fd);
 	}
 }
 

@@ -14,3 +14,6 @@
 int path_lock(const char *path);
 /* Removes the file, and closes @fd. */
 void path_unlock(int fd, const char *path);
+/* Waits for the lock of the open file: 1, or 0 if it has no name any more, because the process that
+ * had the lock removed it. Negative errno. */
+int path_lock_open(int fd);
