@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "policy/special.h"
+#include "policy/view.h"
 
 #include "tool.h"
 
@@ -91,6 +92,28 @@ static void add_exec_note(struct text *out, const struct policy_request *request
 			      "the command itself if no rule allows exec\n");
 }
 
+/* A rule for all of /tmp is about the sandbox's own one. */
+static void add_tmp_note(struct text *out, struct judge *judge,
+			 const struct policy_request *request,
+			 const struct policy_decision *decision)
+{
+	struct policy_request other = *request;
+	struct policy_decision elsewhere;
+
+	if (!policy_permits(decision->verdict) || !request->path ||
+	    strncmp(request->operation, "fs.", 3) != 0 || !view_is_in_private(request->path) ||
+	    view_is_private(request->path))
+		return;
+	/* Does the permission hold for every name there? */
+	other.path = strncmp(request->path, "/tmp", 4) == 0 ? "/tmp/\x01" : "/var/tmp/\x01";
+	policy_decide(judge->engine, &other, &elsewhere);
+	if (policy_permits(elsewhere.verdict))
+		text_add(out,
+			 "  note: this is about files of the sandbox's own /tmp; a file of the "
+			 "host that a rule or the working directory shows there has only the "
+			 "rights of what shows it\n");
+}
+
 static int eval_words(struct tool_run *run, struct judge *judge, char *words[], int n_words,
 		      struct sbx_error *err)
 {
@@ -108,6 +131,7 @@ static int eval_words(struct tool_run *run, struct judge *judge, char *words[], 
 		decision_add_text(&run->out, &judge->artefact, &buffer, &decision);
 		add_dependences(&run->out, &judge->artefact, &decision);
 		add_exec_note(&run->out, &buffer.request, &decision);
+		add_tmp_note(&run->out, judge, &buffer.request, &decision);
 		if (decision.cause == CAUSE_DEFAULT && status != 0)
 			add_hints(&run->out, judge, &buffer);
 	}

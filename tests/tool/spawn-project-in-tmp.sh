@@ -33,6 +33,21 @@ for who in $starters; do
 	run spawn --bind src:/tmp/a/b:rw --deny /tmp/a/b/secret -- sh -c 'mv /tmp/a /tmp/c && ! cat /tmp/c/b/secret'
 	check "a_command_may_rename_directories_of_the_private_tmp_by_$who" has_status 0
 	rm "$place/src/secret"
+	# A rule for all of /tmp is about the private one.
+	cat >"$project/p.yaml" <<-END
+		version: 1
+		capabilities:
+		- {name: system, match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /lib, /lib64]}, action: allow}
+		- {name: tmp, match: {op: fs.*, path: /tmp}, action: allow}
+		- {name: here, match: {op: [fs.read, fs.list, fs.exists], path: $place}, action: allow}
+	END
+	run spawn --policy p.yaml -- sh -c "! touch g 2>/dev/null && touch $place.f"
+	check "a_rule_for_tmp_is_about_the_private_one_by_$who" test "$status" = 0 -a ! -e "$project/g" -a ! -e "$place.f"
+	run sbx-policy eval "$project/p.yaml" fs.write "$place/g"
+	check "which_eval_says_to_$who" out_has "note: this is about files of the sandbox's own /tmp"
+	run sbx-policy eval "$project/p.yaml" fs.read /usr/g
+	check "and_only_there_to_$who" test "$status" = 0 -a "${out#*note:}" = "$out"
+	rm "$project/p.yaml"
 done
 
 # A start below /dev: the sandbox has its own.
