@@ -602,6 +602,14 @@ static void what_is_named_for_reading_in_a_writable_directory_stays_read_only(vo
 		planning.paths[0].target = NULL;
 		expect_plan(&planning);
 		expect(!find_step(&planning, STEP_BIND, narrow));
+		/* Landlock alone cannot take writing away from a part. */
+		planning.paths[0].grant = GRANT_READ;
+		planning.host.has_userns = false;
+		planning.host.cgroup = "/sys/fs/cgroup/user";
+		planning.host.has_cgroup_kill = true;
+		planning.request.tier = "reduced";
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, narrow, "cannot hide parts", "narrower"));
 	}
 }
 
