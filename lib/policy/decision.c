@@ -749,6 +749,8 @@ void decision_add_json(struct text *out, const struct artefact *artefact,
 		write_dependences(&json, decision->facts);
 	if (decision_status(decision->verdict) != 0)
 		write_fix(&json, artefact, buffer, decision);
+	if (decision->note)
+		json_member_string(&json, "note", decision->note);
 	write_digest(&json, artefact);
 	json_add_plain_name(&json, "input");
 	request_add_json(out, buffer);

@@ -45,6 +45,8 @@ for who in $starters; do
 	check "a_rule_for_tmp_is_about_the_private_one_by_$who" test "$status" = 0 -a ! -e "$project/g" -a ! -e "$place.f"
 	run sbx-policy eval "$project/p.yaml" fs.write "$place/g"
 	check "which_eval_says_to_$who" out_has "note: this is about files of the sandbox's own /tmp"
+	run sbx-policy eval --json "$project/p.yaml" fs.write "$place/g"
+	check "and_as_json_to_$who" eval 'has_status 0 && out_has "\"note\":\"this is about files of"'
 	run sbx-policy eval "$project/p.yaml" fs.read /usr/g
 	check "and_only_there_to_$who" test "$status" = 0 -a "${out#*note:}" = "$out"
 	rm "$project/p.yaml"
