@@ -184,8 +184,10 @@ void spawn_say_left_out(const struct spawn_run *run)
 	text_add_visible_string(&text, archived->first_left_out);
 	text_addf(&text, "'%s %s not in '%s'\n", archived->n_left_out > 1 ? " and others" : "",
 		  archived->n_left_out > 1 ? "are" : "is", run->changes.tar);
-	text_add(&text, "  why: in an archive a name that begins with '.wh.' marks a removed file\n"
-			"  fix: use a directory with --out, or let the command use other names\n");
+	text_add(&text,
+		 "  why: in an archive a name that begins with '.wh.' marks a removed file, and "
+		 "it has no FIFOs and sockets\n"
+		 "  fix: use a directory with --out, or let the command use other names\n");
 	if (text_status(&text) == 0)
 		(void)fd_write_all(STDERR_FILENO, text_string(&text), text.len);
 }

@@ -7,7 +7,8 @@
  * opened relative to its directory without following links, and the depth is bounded. Size and time
  * are bounded by what the command has written: holes are stored without reading them, a file with
  * several hard links is stored once, and the deadline is checked between two blocks and two names.
- * A name that begins with ".wh." is left out, because every reader would take it for a removal.
+ * A name that begins with ".wh." is left out, because every reader would take it for a removal, and
+ * so are FIFOs and sockets, which have no contents.
  */
 
 #include "output/output.h"
@@ -392,6 +393,11 @@ static int write_name(struct writer *writer, int directory, const char *name)
 		return write_link(writer, directory, name, &st);
 	if (S_ISCHR(st.st_mode) && st.st_rdev == 0)
 		return write_whiteout(writer, name);
+	/* What it may have replaced is removed. */
+	if (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) {
+		r = leave_out(writer);
+		return r < 0 ? r : write_whiteout(writer, name);
+	}
 	return fail(writer, -EPERM, "is not a regular file, directory or symbolic link");
 }
 

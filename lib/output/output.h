@@ -17,7 +17,8 @@ struct output_options {
 
 struct output_result {
 	char *why;	      /* reason of a failure */
-	uint64_t n_left_out;  /* names that begin with ".wh.", each with everything below it */
+	uint64_t n_left_out;  /* FIFOs, sockets, and names that begin with ".wh.", each with
+				 everything below it */
 	char *first_left_out; /* relative to the archived directory */
 };
 
@@ -26,9 +27,9 @@ struct output_result {
  * a removed file (a character device 0/0 in the layer) becomes an empty file ".wh.NAME", a replaced
  * directory gets ".wh..wh..opq". The command has filled the directory, so it is untrusted: links
  * are not followed, devices are refused, set-user-ID bits and extended attributes are left out, and
- * so are names that begin with ".wh.". Files without read permission are archived, too: the caller
- * owns them and adds it. Stops with -ETIME at the deadline. 0 or negative errno; the caller frees
- * the texts in *@ret, which may be NULL.
+ * so are FIFOs, sockets and names that begin with ".wh.". Files without read permission are
+ * archived, too: the caller owns them and adds it. Stops with -ETIME at the deadline. 0 or negative
+ * errno; the caller frees the texts in *@ret, which may be NULL.
  */
 typedef int output_archive_fn(int directory, int target, const struct output_options *options,
 			      struct output_result *ret);

@@ -22,6 +22,12 @@ for who in $starters; do
 	check "only_our_removals_are_named_as_such_by_$who" test "$(tar -tf "$archive" | xargs)" = 'kept .wh.removed sub/'
 	check "a_warning_names_the_omitted_files_by_$who" err_has "warning: '.wh..opq' and others are not in '$archive'"
 	check "the_report_counts_omitted_files_by_$who" test "$(left_out "$report")" = "{'count': 5, 'first': '.wh..opq'}"
+	echo old >"$project/replaced"
+	run spawn -q --out "$archive" --report "$report" -- python3 -c 'import os, socket
+os.unlink("replaced"); os.mkfifo("replaced"); socket.socket(socket.AF_UNIX).bind("socket"); open("kept", "x")'
+	check "fifos_and_sockets_are_left_out_by_$who" test "$status $(tar -tf "$archive" | xargs)" = '0 kept .wh.replaced .wh.socket'
+	check "a_warning_names_the_first_of_them_by_$who" err_has "warning: 'replaced' and others are not in '$archive'"
+	check "the_report_counts_them_by_$who" test "$(left_out "$report")" = "{'count': 2, 'first': 'replaced'}"
 	run spawn -q --out "$archive" --report "$report" -- sh -c "touch \"\$(printf '.wh.\\377\\n\\033')\""
 	check "the_warning_is_safe_to_read_by_$who" sh -c '! grep -q "$(printf "\\033")" "$1"' sh "$work/err"
 	check "any_name_can_be_in_the_report_by_$who" sh -c 'python3 -c "import json,sys; json.load(open(sys.argv[1]))" "$1"' sh "$report"

@@ -31,7 +31,8 @@ for who in $starters; do
 	run spawn -q --out "$work/$who/closed" -- sh -c "$make_closed"
 	check "a_closed_directory_stays_closed_by_$who" test "$status" -eq 7 -a "$(stat -c %a "$work/$who/closed")" = 0
 	chmod 700 "$work/$who/closed"
-	run spawn -q --out "$work/$who/kept.tar" -- sh -c 'mkdir folder && touch folder/file && chmod 0 folder/file folder && mkfifo pipe'
+	run spawn -q --out "$work/$who/kept.tar" -- \
+		sh -c 'mkdir folder && touch folder/file && chmod 0 folder/file folder && for level in $(seq 520); do mkdir d && cd d; done'
 	kept=$(echo "$work/$who"/.kept.tar.sbx-layer-*)
 	check "where_there_is_no_archive_the_layer_is_as_it_was_by_$who" test "$status" -eq 125 -a "$(stat -c %a "$kept/folder")" = 0
 	chmod -R u+rwX "$work/$who" # for cleanup
