@@ -3,8 +3,9 @@
 /*
  * Paths that the configuration of a repository names: hooks, programs, included files
  *
- * Every line counts, even if a later one overrides it or an includeIf does not apply. An included
- * file is read after the others, once.
+ * The configuration of the user and of the system applies to each repository, and its relative
+ * paths begin in the worktree, too. Every line counts, even if a later one overrides it or an
+ * includeIf does not apply. An included file is read after the others, once.
  */
 
 #include <errno.h>
@@ -260,6 +261,37 @@ static int add_file(struct reader *reader, const char *directory, const char *na
 	return r;
 }
 
+/* Git outside also reads these. One in a writable directory is protected if it exists. */
+static int add_outer_files(struct reader *reader)
+{
+	const char *home = getenv("HOME"), *config = getenv("XDG_CONFIG_HOME");
+	const struct {
+		const char *directory;
+		const char *name;
+	} files[] = {
+		{ "/etc", "gitconfig" },
+		{ config, "git/config" },
+		{ home, ".config/git/config" },
+		{ home, ".gitconfig" },
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(files) && r == 0; i++) {
+		const char *directory = files[i].directory, *path;
+		struct host_path place;
+
+		if (!directory || !path_is_normal(directory))
+			continue;
+		path = probe_join(reader->scan->search->arena, directory, files[i].name);
+		r = path ? scan_look(reader->scan, "/", path, &place) : -ENOMEM;
+		if (r < 0 || place.kind == HOST_MISSING)
+			continue;
+		reader->files[reader->n_files++] = place.real;
+		r = scan_add_name(reader->scan, &place);
+	}
+	return r;
+}
+
 static int take_worktree(void *context, const char *name, const char *value)
 {
 	struct reader *reader = context;
@@ -288,6 +320,7 @@ int scan_configuration(struct scan *scan, const char **top, const char *director
 	for (size_t i = first; r == 0 && i < reader.n_files; i++)
 		r = scan_read_file(scan, reader.files[i], take_worktree, &reader);
 	*top = reader.top;
+	r = r < 0 ? r : add_outer_files(&reader);
 	for (; r == 0 && reader.at < reader.n_files; reader.at++)
 		r = scan_read_file(scan, reader.files[reader.at], take, &reader);
 	return r;

@@ -7,7 +7,7 @@
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
-export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
+export GIT_CONFIG_NOSYSTEM=1
 outside() { as "$who" env GIT_AUTHOR_NAME=Outside GIT_AUTHOR_EMAIL=outside@localhost \
 	GIT_COMMITTER_NAME=Outside GIT_COMMITTER_EMAIL=outside@localhost git "$@"; }
 fresh() {
@@ -15,6 +15,7 @@ fresh() {
 	mkdir -p "$project/main/sub" "$project/main/other"
 	printf '#!/bin/sh\ntouch "%s/was-executed"\n' "$project" >"$project/main/program"
 	cp "$project/main/program" "$project/main/other/fsm"
+	rm -rf "$work/$who/home/.gitconfig" "$work/$who/home/.config"
 	chmod 755 "$project/main/program" "$project/main/other/fsm"
 	places
 	(cd "$project/main" && outside init -q -b main . && as "$who" sh -ec "$1") >"$work/said" 2>&1
@@ -40,6 +41,10 @@ ways=(
 	'hooks_path_in_an_include|git config include.path ../other/c; git config -f other/c core.hooksPath .hooks; mkdir .hooks|cp program .hooks/pre-commit'
 	'hooks_path_for_a_worktree|git config extensions.worktreeConfig true; git config --worktree core.hooksPath .hooks; mkdir .hooks|cp program .hooks/pre-commit'
 	'hooks_path_of_another_worktree|git config core.worktree "$PWD/other"; git config core.hooksPath hooks; mkdir hooks other/hooks|cp program other/hooks/pre-commit'
+	'hooks_path_of_the_user|git config --global core.hooksPath .hooks; mkdir .hooks|cp program .hooks/pre-commit'
+	'hooks_path_of_the_user_elsewhere|mkdir -p ~/.config/git; git config -f ~/.config/git/config core.hooksPath .hooks; mkdir .hooks|cp program .hooks/pre-commit'
+	'hooks_path_of_the_user_that_is_missing|git config --global core.hooksPath .hooks|mkdir .hooks; cp program .hooks/pre-commit'
+	'configuration_of_the_user_in_the_directory|: >other/c; ln -s "$PWD/other/c" ~/.gitconfig|printf "[core]\n\tfsmonitor = ./program\n" >other/c'
 	"include|git config include.path ../other/c; : >other/c|$fsmonitor >other/c"
 	"include_that_is_missing|git config include.path ../other/c|$fsmonitor >other/c"
 	"include_of_an_include|git config include.path ../other/c; git config -f other/c include.path d; : >other/d|$fsmonitor >other/d"
