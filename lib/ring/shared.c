@@ -35,9 +35,11 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "ring/cells.h"
 #include "ring/deadline.h"
+#include "ring/endpoint.h"
 #include "ring/named.h"
 #include "ring/region.h"
 #include "ring/spin.h"
@@ -797,6 +799,17 @@ static int attach_as_client(struct shared *shared, struct sbx_error *err)
 	return region_map(&files, SBX_RING_CLIENT, &shared->region, err);
 }
 
+/* poll() of a file in user space may wait for ever, and a write to a pipe may kill this process. */
+static int check_given(const struct named_channel *channel, struct sbx_error *err)
+{
+	if (is_eventfd(channel->eventfd) && endpoint_check_given(channel->socket, NULL) >= 0)
+		return 0;
+	return error_fill(err, -EPROTO,
+			  "its keeper has passed something else than an eventfd and a unix socket",
+			  "check that both are of the same version of sbx",
+			  "cannot use the channel '%s'", channel->name);
+}
+
 /* Through the keeper of a name, which has made the files. */
 static int open_by_name(struct shared *shared, const char *name, struct sbx_error *err)
 {
@@ -806,7 +819,9 @@ static int open_by_name(struct shared *shared, const char *name, struct sbx_erro
 
 	if (r < 0)
 		return r;
-	r = region_map(&channel.files, role, &shared->region, err);
+	r = check_given(&channel, err);
+	if (r == 0)
+		r = region_map(&channel.files, role, &shared->region, err);
 	if (r < 0)
 		return r;
 	if (role == SBX_RING_SERVER) {

@@ -9,6 +9,10 @@ roles NAME            takes each role twice
 hostile NAME          sends packets that no client sends; the keeper must refuse them and live on
 inspect NAME          tries to write to what INSPECT passes
 scribble NAME         is a server that fills the header and data of its file with random bytes, until stdin ends
+impostor NAME WHAT PIDFILE
+                      is the keeper of NAME, and passes WHAT: honest, or in place of an eventfd a pipe without a reader,
+                      null (/dev/null), in place of a socket file; zero: /dev/zero to who inspects
+                      capacity: a capacity that no channel has
 """
 import contextlib
 import fcntl
@@ -33,9 +37,12 @@ def connect_at(path):
     return client
 
 
+def directory_of_names():
+    return f"{'/run' if os.geteuid() == 0 else os.environ['XDG_RUNTIME_DIR']}/sbx/rings"
+
+
 def connect(name):
-    directory = "/run" if os.geteuid() == 0 else os.environ["XDG_RUNTIME_DIR"]
-    return connect_at(f"{directory}/sbx/rings/{name}.sock")
+    return connect_at(f"{directory_of_names()}/{name}.sock")
 
 
 def hear(client):
@@ -192,8 +199,69 @@ def scribble(name):
     sys.stdin.read()
 
 
+def files_of_a_channel(name):
+    """The files of a channel whose server has sent a record and waits, from the keeper NAME."""
+    server, client = connect(name), connect(name)
+    _, files = talk(server, TAKE_SERVER)
+    memory = seal(files)
+    memory[384] = 3
+    memory[128:136] = (24).to_bytes(8, "little")
+    must(talk(server, b'{"type":"SEALED"}')[0]["ok"], "the seals were refused")
+    must(talk(client, TAKE_CLIENT)[0]["ok"], "the client got no role")
+    return files, [server, client]
+
+
+def pipe_without_reader():
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+PASSED = {"pipe": (2, pipe_without_reader), "null": (2, lambda: os.open("/dev/null", os.O_RDWR)),
+          "file": (3, lambda: os.open("/dev/null", os.O_RDWR))}
+
+
+def serve_as_impostor(listener, what, files, held):
+    answer = {"ok": True, "name": "x", "state": "open", "mode": "stream", "server_pid": 1, "client_pid": 1,
+              "capacity": (1 << 64) - 1 if what == "capacity" else 65536}
+    while True:
+        client = listener.accept()[0]
+        held.append(client)
+        packet = client.recv(65536)
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        held.append(ours)
+        passed = [files[0], files[1], os.eventfd(0, os.EFD_NONBLOCK), its.fileno()]
+        if what in PASSED:
+            at, make = PASSED[what]
+            passed[at] = make()
+        if b"INSPECT" in packet:
+            passed = [os.open("/dev/zero", os.O_RDONLY)] * 2 if what == "zero" else files[:2]
+        elif b"TAKE" not in packet:
+            passed = []
+        socket.send_fds(client, [json.dumps(answer).encode()], passed)
+
+
+def impostor(name, what, pidfile):
+    files, held = files_of_a_channel(name)
+    path = f"{directory_of_names()}/impostor.sock"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(path)
+    listener.listen()
+    pid = os.fork()
+    if pid:
+        with open(pidfile, "w", encoding="utf-8") as file:
+            file.write(str(pid))
+        return
+    os.setsid()
+    for fd in range(3):
+        os.dup2(os.open("/dev/null", os.O_RDWR), fd)
+    serve_as_impostor(listener, what, files, held)
+
+
 COMMANDS = {"ask": ask, "ask-at": ask_at, "wait": wait, "seals": seals, "roles": roles, "hostile": hostile, "inspect": inspect,
-            "scribble": scribble}
+            "scribble": scribble, "impostor": impostor}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]](*sys.argv[2:])
