@@ -10,6 +10,7 @@
 
 #include "ring.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -67,9 +68,18 @@ static uint64_t counter_of(const struct inspected *inspected, int side,
 
 /* ---- read ---- */
 
+/* Only memory can be read without waiting: a file in user space could answer never. */
+static bool is_memory(int fd)
+{
+	return fcntl(fd, F_GET_SEALS) >= 0;
+}
+
 static int read_headers(struct inspected *inspected)
 {
 	for (int side = 0; side < N_SIDES; side++) {
+		if (!is_memory(inspected->files[side]))
+			return -EBADMSG;
+
 		ssize_t n = pread(inspected->files[side], inspected->headers[side],
 				  SBX_RING_DATA_OFFSET, 0);
 
@@ -93,6 +103,9 @@ static int inspect(int keeper, const char *name, bool with_data, struct inspecte
 	if (r < 0)
 		return r;
 	r = ring_status_parse(bytes, n_bytes, &ret->status);
+	/* The capacity is the size of what --dump reads. */
+	if (r == 0 && ret->status.capacity > SBX_RING_CAPACITY_MAX)
+		r = -EBADMSG;
 	if (r == 0 && n_fds == N_SIDES)
 		r = read_headers(ret);
 	return r < 0 ? error_fill(err, r, "the answer of its keeper cannot be read", NULL,
