@@ -28,6 +28,7 @@
 
 #define ANSWER_MAX (256 * 1024)
 #define WAIT_SECONDS 10
+#define ERRNO_MAX 4095
 
 static int fail(int code, const char *path, struct sbx_error *err)
 {
@@ -86,6 +87,14 @@ static const char *text_of(const struct tree *tree, const char *key)
 	return node && node->type == TREE_STRING ? node->text : NULL;
 }
 
+/* A negative errno; 0 if it is none. */
+static int read_code(const char *text)
+{
+	long code = strtol(text, NULL, 10);
+
+	return code < 0 && code >= -ERRNO_MAX ? (int)code : 0;
+}
+
 /* {"ok":false,"code":...,"what":...}, or a decision: the answer to a client without permission to
  * control. */
 static int read_refusal(const struct tree *tree, struct sbx_error *err)
@@ -96,7 +105,7 @@ static int read_refusal(const struct tree *tree, struct sbx_error *err)
 
 	code = tree_get(tree, root, "code");
 	reasons = tree_get(tree, root, "reasons");
-	r = code ? (int)strtol(code->text, NULL, 10) : -EPERM;
+	r = code ? read_code(code->text) : -EPERM;
 	if (!what && reasons && reasons->first) {
 		what = reasons->first->text;
 		why = reasons->first->next ? reasons->first->next->text : NULL;
@@ -199,18 +208,34 @@ static const char *answer_text(const struct asking *asking, const struct tree_no
 	return node ? node->text : "";
 }
 
-/* The token, or its state; with --json the whole answer. */
-static const char *show_answer(const struct asking *asking)
+/* With --json the whole answer, else @text. */
+static void show_answer(const struct asking *asking, const char *text)
 {
 	struct text *out = &asking->run->out;
-	const char *token = answer_text(asking, tree_root(asking->tree), "token");
 
 	if (asking->run->json)
 		text_add_bytes(out, asking->answer.data, asking->answer.len);
 	else
-		text_add(out, token);
+		text_add_visible_string(out, text);
 	text_add_char(out, '\n');
-	return token;
+}
+
+static int refuse_answer(const char *why, struct sbx_error *err)
+{
+	return error_fill(err, -EPROTO, why, "check what listens at the socket",
+			  "cannot understand the answer of the service");
+}
+
+/* The token, or its state. */
+static int show_token(const struct asking *asking, const char **ret, struct sbx_error *err)
+{
+	const char *token = text_of(asking->tree, "token");
+
+	if (!token || token[0] == '\0')
+		return refuse_answer("it has no token", err);
+	show_answer(asking, token);
+	*ret = token;
+	return 0;
 }
 
 static int check_pid(const struct policy_values *values, struct sbx_error *err)
@@ -231,6 +256,7 @@ static void add_holder(struct asking *asking)
 static int issue(struct asking *asking, char *operands[], struct sbx_error *err)
 {
 	const struct policy_values *values = asking->values;
+	const char *token;
 	int r = check_pid(values, err);
 
 	if (r < 0)
@@ -246,10 +272,9 @@ static int issue(struct asking *asking, char *operands[], struct sbx_error *err)
 	add_text(asking, "ttl", values->ttl);
 	add_text(asking, "from", values->from);
 	r = ask(asking, err);
-	if (r < 0)
-		return r;
-	(void)show_answer(asking);
-	return TOOL_YES;
+	if (r == 0)
+		r = show_token(asking, &token, err);
+	return r < 0 ? r : TOOL_YES;
 }
 
 /* token check TOKEN OPERATION [ARGUMENT [WORD...]] */
@@ -257,6 +282,7 @@ static int check(struct asking *asking, char *operands[], size_t n_operands, str
 {
 	_cleanup_request_ struct request_buffer buffer = { .id = NULL };
 	const struct policy_request *request = &buffer.request;
+	const char *state;
 	int r = check_pid(asking->values, err);
 
 	if (r >= 0)
@@ -273,9 +299,11 @@ static int check(struct asking *asking, char *operands[], size_t n_operands, str
 	if (request->has_port)
 		json_member_u64(&asking->json, "port", request->port);
 	r = ask(asking, err);
+	if (r == 0)
+		r = show_token(asking, &state, err);
 	if (r < 0)
 		return r;
-	return strcmp(show_answer(asking), "valid") == 0 ? TOOL_YES : TOOL_NO;
+	return strcmp(state, "valid") == 0 ? TOOL_YES : TOOL_NO;
 }
 
 /* token revoke TOKEN */
@@ -288,17 +316,36 @@ static int revoke_token(struct asking *asking, char *operands[], struct sbx_erro
 
 static void print_token(const struct asking *asking, const struct tree_node *token)
 {
+	static const struct {
+		const char *before, *key;
+	} parts[] = {
+		{ "", "token" },	  { " ", "op" },
+		{ " ", "glob" },	  { " pid ", "pid" },
+		{ " in ", "sandbox_id" }, { ", ", "uses" },
+		{ " of ", "max_uses" },	  { " used, ", "expires_in" },
+	};
 	struct text *out = &asking->run->out;
-	const char *glob = answer_text(asking, token, "glob");
 
-	text_addf(out, "%s %s", answer_text(asking, token, "token"),
-		  answer_text(asking, token, "op"));
-	text_add_char(out, ' ');
-	text_add_visible_string(out, glob);
-	text_addf(out, " pid %s%s%s, %s of %s used, %s left\n", answer_text(asking, token, "pid"),
-		  *answer_text(asking, token, "sandbox_id") ? " in " : "",
-		  answer_text(asking, token, "sandbox_id"), answer_text(asking, token, "uses"),
-		  answer_text(asking, token, "max_uses"), answer_text(asking, token, "expires_in"));
+	for (size_t i = 0; i < N_ELEMENTS(parts); i++) {
+		const char *text = answer_text(asking, token, parts[i].key);
+
+		if (text[0] == '\0' && strcmp(parts[i].key, "sandbox_id") == 0)
+			continue;
+		text_add(out, parts[i].before);
+		text_add_visible_string(out, text);
+	}
+	text_add(out, " left\n");
+}
+
+/* A service that does not count on would be asked without end. */
+static int read_after(const struct tree_node *after, uint64_t *last, struct sbx_error *err)
+{
+	uint64_t before = *last;
+	int r = units_parse_count(after->text, last, err);
+
+	if (r < 0 || *last > before)
+		return r;
+	return refuse_answer("it names the same tokens again", err);
 }
 
 /* A hundred tokens in each request, because an answer is one packet. */
@@ -316,7 +363,7 @@ static int list(struct asking *asking, struct sbx_error *err)
 		if (r < 0)
 			return r;
 		if (asking->run->json) {
-			(void)show_answer(asking);
+			show_answer(asking, "");
 		} else {
 			const struct tree_node *tokens =
 				tree_get(asking->tree, tree_root(asking->tree), "tokens");
@@ -326,7 +373,7 @@ static int list(struct asking *asking, struct sbx_error *err)
 		}
 		after = tree_get(asking->tree, tree_root(asking->tree), "after");
 		if (after)
-			r = units_parse_count(after->text, &last, err);
+			r = read_after(after, &last, err);
 	} while (after && r >= 0);
 	return r;
 }

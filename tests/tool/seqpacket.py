@@ -3,6 +3,7 @@
 
 start PIDFILE COMMAND...   runs a service, returns when it is ready; its pid is in PIDFILE
 stop PIDFILE [SIGNAL]      ends it, and returns when it has exited
+answer SOCKET PIDFILE TEXT answers TEXT to each request, in a process of its own, until stop
 ask SOCKET                 one request in each line of standard input, one answer in each line of output
 load SOCKET CLIENTS N      N requests over that many connections, all in flight; each answered once, in order
 swap SOCKET CLIENTS POLICY A B TIMES
@@ -98,6 +99,27 @@ def stop(pidfile, name="TERM"):
     if not got:
         os.kill(pid, signal.SIGKILL)
         sys.exit("it did not end")
+
+
+# ---- a service of the test ----
+
+def answer(path, pidfile, text):
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(path)
+    listener.listen()
+    pid = os.fork()
+    if pid:
+        pathlib.Path(pidfile).write_text(f"{pid}\n")
+        return
+    os.setsid()
+    for fd in range(3):
+        os.dup2(os.open("/dev/null", os.O_RDWR), fd)
+    while True:
+        with listener.accept()[0] as client, contextlib.suppress(OSError):
+            client.recv(1 << 20)
+            client.send(text.encode())
 
 
 # ---- clients ----
@@ -343,7 +365,7 @@ def type_text(text, *command):
     sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
-COMMANDS = {"start": start, "stop": stop, "ask": ask, "load": load, "swap": swap, "hostile": hostile,
+COMMANDS = {"start": start, "stop": stop, "answer": answer, "ask": ask, "load": load, "swap": swap, "hostile": hostile,
             "kill-reload": kill_reload, "kill-update": kill_update, "type": type_text}
 
 if __name__ == "__main__":
