@@ -34,6 +34,8 @@
 #define SERVICE_SOCKET "/sbx/audit.sock"
 #define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
 #define SEND_WAIT_MSEC 250
+/* For one record, of which the service gives one answer at most: more of them do not keep us. */
+#define ANSWERS_MAX 128
 
 static void read_boot_id(char ret[BOOT_ID_SIZE])
 {
@@ -178,12 +180,13 @@ static void return_to_service(struct recorder *recorder)
 static bool hear_service(const struct recorder *recorder)
 {
 	char answer[4096];
-	ssize_t n;
+	ssize_t n = 1;
 
-	do
-		n = recv(recorder->fd, answer, sizeof(answer), MSG_DONTWAIT);
-	while (n > 0 || (n < 0 && errno == EINTR));
-	return n < 0 && errno == EAGAIN;
+	for (int i = 0; i < ANSWERS_MAX && n > 0; i++)
+		do
+			n = recv(recorder->fd, answer, sizeof(answer), MSG_DONTWAIT);
+		while (n < 0 && errno == EINTR);
+	return n > 0 || (n < 0 && errno == EAGAIN);
 }
 
 static void add_time(struct json_writer *json)

@@ -3,7 +3,9 @@
 #include "record/record.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -482,6 +484,30 @@ static void prefer_service(struct runtime *runtime)
 	}
 }
 
+/* Answers that come as fast as they are read must not keep the recorder from its work. */
+static void hear_a_flood(struct runtime *runtime)
+{
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	_cleanup_close_ int client = -EBADF;
+	const int size = 1 << 20;
+	int n_answers = 0, n_left = 0;
+
+	expect_eq(recorder_open_spool(&recorder, runtime->environment, NULL), 0);
+	client = accept4(runtime->listener, NULL, NULL, SOCK_CLOEXEC);
+	expect(setsockopt(client, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) == 0);
+	while (send(client, "{\"seq\":1}", 9, MSG_DONTWAIT) == 9)
+		n_answers++;
+	expect(n_answers > 128);
+	expect_eq(send_one(&recorder, "to the service", NULL), 0);
+	expect_packet(client, "to the service");
+	expect(ioctl(client, SIOCOUTQ, &n_left) == 0 && n_left > 0);
+}
+
+static void reads_no_flood_of_answers_to_its_end(void)
+{
+	with_runtime(hear_a_flood);
+}
+
 static void prefers_the_service_where_it_runs(void)
 {
 	with_runtime(prefer_service);
@@ -571,6 +597,7 @@ static const struct test tests[] = {
 	TEST(a_pipe_without_a_reader_is_an_error_and_no_signal),
 	TEST(a_stuck_socket_is_an_error_soon),
 	TEST(prefers_the_service_where_it_runs),
+	TEST(reads_no_flood_of_answers_to_its_end),
 	TEST(records_go_to_the_spool_when_the_service_goes_away),
 	TEST(records_go_to_the_service_when_it_comes_back),
 	TEST(a_socket_without_a_listener_is_no_service),
