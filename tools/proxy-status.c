@@ -11,17 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/moment.h"
 #include "base/table.h"
 
 #include "tool.h"
 
 #define ANSWER_BYTES_MAX 65536
-#define ANSWER_WAIT_MSEC 30000
+/* For all answers, and for the connection. */
+#define ANSWER_WAIT_SEC 30
+#define ANSWERS_MAX 65536
 #define SYSTEM_SOCKET "/run/sbx/proxy.sock"
 #define NO_VALUE "-"
 
@@ -57,30 +62,46 @@ static int fail_to_connect(struct sbx_error *err, int code, const char *path)
 	return code;
 }
 
+/* connect() waits while the queue of the service is full. */
+static int connect_in_time(int fd, const struct sockaddr_un *address)
+{
+	static const struct timeval wait = { .tv_sec = ANSWER_WAIT_SEC };
+
+	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) < 0 ||
+			       connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0
+		       ? -errno
+		       : 0;
+}
+
 static int ask(const char *path, int *ret_fd, struct sbx_error *err)
 {
 	static const char question[] = "{\"type\":\"STATUS\"}";
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int r;
 
 	if (fd < 0)
 		return fail_to_connect(err, -errno, path);
 	if (strlen(path) >= sizeof(address.sun_path))
 		return fail_to_connect(err, -ENAMETOOLONG, path);
 	memcpy(address.sun_path, path, strlen(path));
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    send(fd, question, sizeof(question) - 1, MSG_NOSIGNAL) < 0)
+	r = connect_in_time(fd, &address);
+	if (r < 0)
+		return fail_to_connect(err, r, path);
+	if (send(fd, question, sizeof(question) - 1, MSG_NOSIGNAL) < 0)
 		return fail_to_connect(err, -errno, path);
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
 
-static ssize_t hear(int fd, char *bytes, size_t n_bytes)
+/* @end_usec is of CLOCK_MONOTONIC. */
+static ssize_t hear(int fd, char *bytes, size_t n_bytes, uint64_t end_usec)
 {
+	uint64_t now_usec = moment_now(CLOCK_MONOTONIC);
 	struct pollfd wait = { .fd = fd, .events = POLLIN };
 	ssize_t n;
 
-	if (poll(&wait, 1, ANSWER_WAIT_MSEC) != 1)
+	if (now_usec >= end_usec || poll(&wait, 1, (int)((end_usec - now_usec) / 1000)) != 1)
 		return -ETIMEDOUT;
 	n = recv(fd, bytes, n_bytes, 0);
 	return n < 0 ? -errno : n == 0 ? -ECONNRESET : n;
@@ -164,6 +185,9 @@ static int read_answer(const char *bytes, size_t n_bytes, struct row *ret)
 
 	for (int i = 0; i < N_COLUMNS; i++)
 		(void)snprintf(ret->cells[i], CELL_SIZE, "%s", NO_VALUE);
+	/* With --json the bytes are printed as they are. */
+	if (json_validate(bytes, n_bytes, NULL, NULL) < 0)
+		return -EBADMSG;
 	json_scan(&scanner, bytes, n_bytes);
 	if (json_next(&scanner, &name) != 1 || name.kind != JSON_OBJECT_BEGIN ||
 	    json_next_member(&scanner, &name, &value) != 1)
@@ -177,16 +201,19 @@ static int read_answer(const char *bytes, size_t n_bytes, struct row *ret)
 
 static int read_answers(struct tool_run *run, int fd, struct table *table, struct sbx_error *err)
 {
+	uint64_t end_usec = moment_now(CLOCK_MONOTONIC) + ANSWER_WAIT_SEC * UINT64_C(1000000);
 	_cleanup_free_ char *bytes = malloc(ANSWER_BYTES_MAX);
 	struct row row;
-	int kind;
+	int kind, n_answers = 0;
 
 	if (!bytes)
 		return sbx_error_what(err, -ENOMEM, "cannot read the answer");
 	do {
-		ssize_t n = hear(fd, bytes, ANSWER_BYTES_MAX);
+		ssize_t n = hear(fd, bytes, ANSWER_BYTES_MAX, end_usec);
 
-		kind = n < 0 ? (int)n : read_answer(bytes, (size_t)n, &row);
+		kind = n < 0			    ? (int)n
+		       : n_answers++ >= ANSWERS_MAX ? -E2BIG
+						    : read_answer(bytes, (size_t)n, &row);
 		if (kind < 0)
 			return error_fill(err, kind, NULL,
 					  "see its messages: journalctl -u sbx-proxy",

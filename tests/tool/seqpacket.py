@@ -3,7 +3,8 @@
 
 start PIDFILE COMMAND...   runs a service, returns when it is ready; its pid is in PIDFILE
 stop PIDFILE [SIGNAL]      ends it, and returns when it has exited
-answer SOCKET PIDFILE TEXT answers TEXT to each request, in a process of its own, until stop
+answer SOCKET PIDFILE TEXT [TIMES]
+                           answers TEXT (so often) to each request, in a process of its own, until stop
 ask SOCKET                 one request in each line of standard input, one answer in each line of output
 load SOCKET CLIENTS N      N requests over that many connections, all in flight; each answered once, in order
 swap SOCKET CLIENTS POLICY A B TIMES
@@ -103,7 +104,7 @@ def stop(pidfile, name="TERM"):
 
 # ---- a service of the test ----
 
-def answer(path, pidfile, text):
+def answer(path, pidfile, text, times=1):
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -119,7 +120,8 @@ def answer(path, pidfile, text):
     while True:
         with listener.accept()[0] as client, contextlib.suppress(OSError):
             client.recv(1 << 20)
-            client.send(text.encode())
+            for _ in range(int(times)):
+                client.send(text.encode())
 
 
 # ---- clients ----
