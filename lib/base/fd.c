@@ -71,10 +71,10 @@ ssize_t fd_read_full(int fd, void *bytes, size_t n_bytes)
 }
 
 /* Sends the rest after a short write to a stream socket; the fds were sent with the first part. */
-static int send_rest(int socket, const char *bytes, size_t n_bytes)
+static int send_rest(int socket, const char *bytes, size_t n_bytes, int flags)
 {
 	while (n_bytes > 0) {
-		ssize_t n = send(socket, bytes, n_bytes, MSG_NOSIGNAL);
+		ssize_t n = send(socket, bytes, n_bytes, flags);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -86,7 +86,8 @@ static int send_rest(int socket, const char *bytes, size_t n_bytes)
 	return 0;
 }
 
-int fd_send(int socket, const void *bytes, size_t n_bytes, const int *fds, size_t n_fds)
+static int send_message(int socket, const void *bytes, size_t n_bytes, const int *fds, size_t n_fds,
+			int flags)
 {
 	union control control = { .bytes = { 0 } };
 	struct iovec vector = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = n_bytes };
@@ -109,11 +110,21 @@ int fd_send(int socket, const void *bytes, size_t n_bytes, const int *fds, size_
 	}
 
 	do
-		n = sendmsg(socket, &message, MSG_NOSIGNAL);
+		n = sendmsg(socket, &message, flags);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
-	return send_rest(socket, (const char *)bytes + n, n_bytes - (size_t)n);
+	return send_rest(socket, (const char *)bytes + n, n_bytes - (size_t)n, flags);
+}
+
+int fd_send(int socket, const void *bytes, size_t n_bytes, const int *fds, size_t n_fds)
+{
+	return send_message(socket, bytes, n_bytes, fds, n_fds, MSG_NOSIGNAL);
+}
+
+int fd_send_now(int socket, const void *bytes, size_t n_bytes, const int *fds, size_t n_fds)
+{
+	return send_message(socket, bytes, n_bytes, fds, n_fds, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static void collect_fds(struct msghdr *message, struct received *received)
@@ -130,8 +141,8 @@ static void collect_fds(struct msghdr *message, struct received *received)
 	}
 }
 
-ssize_t fd_receive(int socket, void *bytes, size_t max_bytes, int *fds, size_t max_fds,
-		   size_t *ret_n_fds)
+static ssize_t receive_message(int socket, void *bytes, size_t max_bytes, int *fds, size_t max_fds,
+			       size_t *ret_n_fds, int flags)
 {
 	union control control = { .bytes = { 0 } };
 	struct iovec vector = { .iov_base = bytes, .iov_len = max_bytes };
@@ -145,7 +156,7 @@ ssize_t fd_receive(int socket, void *bytes, size_t max_bytes, int *fds, size_t m
 	ssize_t n;
 
 	do
-		n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+		n = recvmsg(socket, &message, flags);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
@@ -167,6 +178,19 @@ ssize_t fd_receive(int socket, void *bytes, size_t max_bytes, int *fds, size_t m
 		memcpy(fds, received.fds, received.n * sizeof(int));
 	*ret_n_fds = received.n;
 	return n;
+}
+
+ssize_t fd_receive(int socket, void *bytes, size_t max_bytes, int *fds, size_t max_fds,
+		   size_t *ret_n_fds)
+{
+	return receive_message(socket, bytes, max_bytes, fds, max_fds, ret_n_fds, MSG_CMSG_CLOEXEC);
+}
+
+ssize_t fd_receive_now(int socket, void *bytes, size_t max_bytes, int *fds, size_t max_fds,
+		       size_t *ret_n_fds)
+{
+	return receive_message(socket, bytes, max_bytes, fds, max_fds, ret_n_fds,
+			       MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 }
 
 void fd_close_many(int *fds, size_t n_fds)

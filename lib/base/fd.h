@@ -31,6 +31,9 @@ ssize_t fd_read_full(int fd, void *bytes, size_t n_bytes);
  * errno.
  */
 int fd_send(int socket, const void *bytes, size_t n_bytes, const int *fds, size_t n_fds);
+/* The same, but -EAGAIN instead of a wait: O_NONBLOCK does not do if another process that shares
+ * the socket may clear it. */
+int fd_send_now(int socket, const void *bytes, size_t n_bytes, const int *fds, size_t n_fds);
 /*
  * Receives one message. Stores *@ret_n_fds fds in @fds; the caller owns them. A message with more
  * fds than @max_fds, or whose bytes or control data were cut, is refused as -EMSGSIZE and every fd
@@ -38,6 +41,9 @@ int fd_send(int socket, const void *bytes, size_t n_bytes, const int *fds, size_
  */
 ssize_t fd_receive(int socket, void *bytes, size_t max_bytes, int *fds, size_t max_fds,
 		   size_t *ret_n_fds);
+/* The same, but -EAGAIN instead of a wait. */
+ssize_t fd_receive_now(int socket, void *bytes, size_t max_bytes, int *fds, size_t max_fds,
+		       size_t *ret_n_fds);
 /* Closes @n_fds fds and sets each to -EBADF. */
 void fd_close_many(int *fds, size_t n_fds);
 

@@ -6,6 +6,9 @@
  * What fds are is asked of the kernel, never of the packet: a memfd without seals could change
  * after it was checked, and a connected socket in place of a listener would let its sender speak
  * for the sandbox
+ *
+ * Nothing here waits: another process may have the same socket, so that neither room in its queue
+ * nor a packet that poll() has seen need be there any more.
  */
 
 #include "registry/handover.h"
@@ -65,7 +68,7 @@ static int send_text(int socket, const struct text *text, const int *fds, size_t
 		return -ENOMEM;
 	return text->len > HANDOVER_BYTES_MAX
 		       ? -EMSGSIZE
-		       : fd_send(socket, text_string(text), text->len, fds, n_fds);
+		       : fd_send_now(socket, text_string(text), text->len, fds, n_fds);
 }
 
 int handover_send(int socket, const struct handover *handover, struct sbx_error *err)
@@ -83,7 +86,7 @@ int handover_send(int socket, const struct handover *handover, struct sbx_error 
 
 static int send_string(int socket, const char *string)
 {
-	return fd_send(socket, string, strlen(string), NULL, 0);
+	return fd_send_now(socket, string, strlen(string), NULL, 0);
 }
 
 int handover_send_end(int socket)
@@ -225,14 +228,15 @@ static ssize_t receive(int socket, char **ret_bytes, int *fds, size_t max_fds, s
 		       struct sbx_error *err)
 {
 	_cleanup_free_ char *bytes = malloc(HANDOVER_BYTES_MAX);
-	ssize_t n = bytes ? fd_receive(socket, bytes, HANDOVER_BYTES_MAX, fds, max_fds, ret_n_fds)
-			  : -ENOMEM;
+	ssize_t n =
+		bytes ? fd_receive_now(socket, bytes, HANDOVER_BYTES_MAX, fds, max_fds, ret_n_fds)
+		      : -ENOMEM;
 
 	if (n == -EMSGSIZE)
 		(void)error_fill(err, -EMSGSIZE,
 				 "it has more bytes or fds than any packet of the hand-over", NULL,
 				 "cannot take the packet");
-	else if (n < 0 && n != -EAGAIN)
+	else if (n < 0)
 		(void)sbx_error_what(err, (int)n, "cannot receive a packet of the hand-over");
 	if (n > 0)
 		*ret_bytes = take_ptr(bytes);

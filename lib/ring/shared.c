@@ -711,7 +711,7 @@ static int send_hello(int socket, const struct region_files *files, int eventfd)
 	static const uint32_t hello[2] = { SBX_RING_MAGIC, SBX_RING_VERSION };
 	const int fds[SBX_RING_HELLO_N_FDS] = { files->server_fd, files->client_fd, eventfd };
 
-	return fd_send(socket, hello, sizeof(hello), fds, N_ELEMENTS(fds));
+	return fd_send_now(socket, hello, sizeof(hello), fds, N_ELEMENTS(fds));
 }
 
 static uint32_t peer_pid(int socket)
@@ -774,7 +774,8 @@ static int receive_hello(struct shared *shared, struct region_files *ret_files)
 	if (r < 0)
 		return r;
 
-	ssize_t n = fd_receive(shared->socket, hello, sizeof(hello), fds, N_ELEMENTS(fds), &n_fds);
+	ssize_t n =
+		fd_receive_now(shared->socket, hello, sizeof(hello), fds, N_ELEMENTS(fds), &n_fds);
 
 	if (n <= 0)
 		return n < 0 ? (int)n : -ECONNRESET;

@@ -7,7 +7,7 @@ parent COMMAND...              runs a command with --proxy-fd N, and is the prox
 serve SOCKET PIDFILE           the service: each OPEN gets a socket to a proxy in this process
 
 The variable FAKE changes what it does: "refuse" the listeners, "exit" before the answer, "die" at the first
-connection, "no" refuses OPEN, "silent" gives no summary. Every packet and what came with it is a line of
+connection, "no" refuses OPEN, "silent" gives no summary, "full" passes a socket that takes no packet. Every packet and what came with it is a line of
 $XDG_RUNTIME_DIR/fake.log.
 """
 import fcntl
@@ -87,14 +87,27 @@ def work(control):
             return
 
 
+def fill(end):
+    """Leaves no room in the queue of what is sent over it."""
+    end.setblocking(False)
+    try:
+        while True:
+            end.send(b"x")
+    except BlockingIOError:
+        end.setblocking(True)
+
+
 def parent(command):
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if FAKE == "full":
+        fill(its)
     at = command.index("--proxy-fd") + 1
     command[at] = str(its.fileno())
     its.set_inheritable(True)
     with subprocess.Popen(command, close_fds=False) as child:
         its.close()
-        work(ours)
+        if FAKE != "full":
+            work(ours)
         return child.wait()
 
 

@@ -28,6 +28,8 @@ for who in $starters; do
 	check "its_refusal_ends_the_start_by_$who" has_status 125
 	check "nothing_runs_then_by_$who" out_is ''
 	check "its_reason_is_printed_by_$who" err_has 'why: it is damaged'
+	run with_fd_and full --net proxy -- echo started
+	check "a_socket_that_takes_nothing_ends_the_start_by_$who" eval 'has_status 125 && out_is "" && err_has "cannot hand the listeners"'
 	run with_fd_and silent --net proxy -- echo started
 	check "without_a_summary_the_status_is_the_commands_by_$who" has_status 0
 	check "without_a_summary_the_end_says_so_by_$who" err_has 'did not end with it'

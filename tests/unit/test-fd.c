@@ -455,6 +455,22 @@ static void sending_to_a_closed_socket_raises_no_sigpipe(void)
 	(void)signal(SIGPIPE, saved);
 }
 
+static void tells_that_it_would_wait(void)
+{
+	_cleanup_pair_ struct pair pair = pair_make(SOCK_SEQPACKET);
+	char byte = 'x';
+	size_t n_fds = 7;
+	int r;
+
+	expect_eq(fd_receive_now(pair.left, &byte, 1, NULL, 0, &n_fds), -EAGAIN);
+	do
+		r = fd_send_now(pair.left, &byte, 1, NULL, 0);
+	while (r == 0);
+	expect_eq(r, -EAGAIN);
+	expect_eq(fd_receive_now(pair.right, &byte, 1, NULL, 0, &n_fds), 1);
+	expect_eq(n_fds, 0);
+}
+
 static void sets_and_clears_close_on_exec(void)
 {
 	_cleanup_close_ int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -507,6 +523,7 @@ static const struct test tests[] = {
 	TEST(an_empty_packet_smuggles_no_fd),
 	TEST(sending_refuses_what_cannot_be_one_message),
 	TEST(sending_to_a_closed_socket_raises_no_sigpipe),
+	TEST(tells_that_it_would_wait),
 	TEST(sets_and_clears_close_on_exec),
 	TEST(kills_by_pidfd),
 	TEST_END,
