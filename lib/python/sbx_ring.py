@@ -32,6 +32,7 @@ import pathlib
 import platform
 import select
 import socket
+import stat
 import struct
 import sys
 import threading
@@ -214,6 +215,11 @@ def _read_control(fd: int, side_flag: int) -> _Control:
                 and data_at == _DATA and record_max == _record_max_of(capacity) and reserved == 0):
             return _Control(flags, capacity, nonce, record_max)
     raise Error(errno.EBADMSG, "the files that came over the socket are not those of a channel")
+
+
+def _is_eventfd(fd: int) -> bool:
+    """Neither a pipe nor a file of a file system in user space: only files without an inode of their own have no type."""
+    return stat.S_IFMT(os.fstat(fd).st_mode) == 0
 
 
 class _Memory:
@@ -432,7 +438,7 @@ class Ring:
     def _attach(self) -> None:
         waiting = select.poll()
         waiting.register(self._socket, select.POLLIN)
-        if not waiting.poll(self._timeout * 1000):
+        if not waiting.poll(None if self._timeout == float("inf") else self._timeout * 1000):
             raise Error(errno.ETIMEDOUT, "the server sent nothing")
         hello, fds, flags, _address = socket.recv_fds(self._socket, LAYOUT["HELLO_SIZE"], LAYOUT["HELLO_N_FDS"],
                                                       socket.MSG_CMSG_CLOEXEC)
@@ -440,7 +446,7 @@ class Ring:
             if not hello:
                 raise Error(errno.ECONNRESET, "the server closed the socket")
             if (flags & (socket.MSG_CTRUNC | socket.MSG_TRUNC) or len(fds) != LAYOUT["HELLO_N_FDS"]
-                    or hello != struct.pack("<II", LAYOUT["MAGIC"], LAYOUT["VERSION"])):
+                    or hello != struct.pack("<II", LAYOUT["MAGIC"], LAYOUT["VERSION"]) or not _is_eventfd(fds[2])):
                 raise Error(errno.EBADMSG, "what arrived is not the hello of a channel")
             self._map(fds[0], fds[1])
             self._eventfd = fds.pop()
@@ -570,14 +576,21 @@ class Ring:
             return
         self._count("WAKES")
         if self._role == "client":
-            try:
-                os.write(self._eventfd, struct.pack("<Q", 1))
-            except BlockingIOError:
-                pass
+            self._wake_by_eventfd()
         elif sleeping & LAYOUT["SLEEPING_SOCKET"] or _SYS_FUTEX is None:
             self._wake_by_socket()
         else:
             self._wake_by_futex()
+
+    def _wake_by_eventfd(self) -> None:
+        """A write to an eventfd whose counter is full waits if the server has cleared O_NONBLOCK."""
+        room = select.poll()
+        room.register(self._eventfd, select.POLLOUT)
+        try:
+            if any(event & select.POLLOUT for _fd, event in room.poll(0)):
+                os.write(self._eventfd, struct.pack("<Q", 1))
+        except OSError:
+            pass
 
     def _wake_by_socket(self) -> None:
         """A full socket buffer holds wake-ups that the client has not read yet."""
@@ -757,7 +770,9 @@ class Ring:
             message = self.try_receive()
             if message is not None:
                 return message
-            if not self.wait(READABLE, max(0.0, deadline - time.monotonic())):
+            left = max(0.0, deadline - time.monotonic())
+            # It may be possible to read at any time, without a message, while the other side changes a word to and fro.
+            if not self.wait(READABLE, left) or left == 0:
                 message = self.try_receive()
                 if message is not None:
                     return message

@@ -7,6 +7,7 @@ import errno
 import fcntl
 import json
 import mmap
+import multiprocessing
 import os
 import pathlib
 import random
@@ -196,11 +197,11 @@ def run_case(case, role):
     return []
 
 
-def open_changed(changes, seals=SIZE | FUTURE_WRITE | fcntl.F_SEAL_SEAL, fds=3, magic=0xCDAF5000, size=8):
+def open_changed(changes, seals=SIZE | FUTURE_WRITE | fcntl.F_SEAL_SEAL, fds=3, magic=0xCDAF5000, size=8, event=None):
     """Returns the errno with which a client refuses a server, or 0."""
     ours, theirs = pair()
     files = [make_file(flags, 7, changes.get(name, ())) for name, flags in (("server", 0), ("client", 2))]
-    files += [os.eventfd(0), os.eventfd(0)]
+    files += [os.open(event, os.O_RDWR) if event else os.eventfd(0), os.eventfd(0)]
     before = set(os.listdir("/proc/self/fd"))
     try:
         fcntl.fcntl(files[0], fcntl.F_ADD_SEALS, seals)
@@ -230,8 +231,9 @@ def check_vectors():
            [open_changed({}, seals) for seals in (SIZE, SIZE | fcntl.F_SEAL_SEAL, SIZE | FUTURE_WRITE,
                                                   FUTURE_WRITE | fcntl.F_SEAL_SEAL)] == [errno.EPERM] * 4)
     tap.ok("the client refuses another hello",
-           [open_changed({}, fds=2), open_changed({}, fds=4), open_changed({}, magic=1), open_changed({}, size=7)]
-           == [errno.EBADMSG] * 4)
+           [open_changed({}, fds=2), open_changed({}, fds=4), open_changed({}, magic=1), open_changed({}, size=7),
+            open_changed({}, event="/dev/null")]
+           == [errno.EBADMSG] * 5)
 
 
 # ---- two sides in Python ----
@@ -320,6 +322,43 @@ def check_refusals():
     tap.ok("a channel that cannot be opened is an error",
            must_raise(sbx_ring.Error, sbx_ring.Ring, theirs2, "client").errno == errno.ECONNRESET)
     ours.close()
+
+
+# ---- a side that keeps the other one waiting ----
+
+def send_to_full_eventfd():
+    """Sends to a server that says that it sleeps, over an eventfd to which a write would wait; in a process of its own."""
+    ours, theirs = pair()
+    server, client, event = make_file(0, 1, [(384, b"\3")]), make_file(2, 2), os.eventfd(0)
+    fcntl.fcntl(server, fcntl.F_ADD_SEALS, SIZE | FUTURE_WRITE | fcntl.F_SEAL_SEAL)
+    fcntl.fcntl(client, fcntl.F_ADD_SEALS, SIZE | fcntl.F_SEAL_SEAL)
+    os.eventfd_write(event, (1 << 64) - 2)
+    hello(ours, server, client, event)
+    with sbx_ring.Ring(theirs, "client", timeout=FOREVER) as ring:
+        ring.send(b"wake")
+
+
+def receive_in_vain():
+    """Receives while a message seems to be there at any time. Returns how often that was asked after the time-out."""
+    ours, theirs = pair()
+    calls = []
+    with sbx_ring.Ring(ours, "server", total_bytes=2 * CAPACITY) as ring:
+        def wait(_events, timeout=None):
+            calls.extend([None] * (timeout == 0))
+            assert len(calls) < 1000, "it does not end"
+            return True
+        ring.wait = wait
+        must_raise(sbx_ring.Empty, ring.receive, timeout=0.001)
+    theirs.close()
+    return len(calls)
+
+
+def check_waits():
+    with multiprocessing.Pool(1) as pool:
+        task = pool.apply_async(send_to_full_eventfd)
+        task.wait(60)
+        tap.ok("a full eventfd of the server does not keep the client", task.ready() and task.get() is None)
+    tap.ok("receive() ends at its time-out, whatever the other side says", receive_in_vain() == 1)
 
 
 # ---- with a program in C ----
@@ -421,6 +460,7 @@ def main():
     check_python_alone()
     check_poll()
     check_refusals()
+    check_waits()
     for role in ROLES:
         for mode in MODES:
             check_with_c(role, mode)
