@@ -33,7 +33,7 @@
 #define SYSTEM_RUNTIME "/run"
 #define SERVICE_SOCKET "/sbx/audit.sock"
 #define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
-#define SEND_WAIT_MSEC 250
+#define SEND_WAIT_USEC 250000
 /* For one record, of which the service gives one answer at most: more of them do not keep us. */
 #define ANSWERS_MAX 128
 
@@ -273,17 +273,23 @@ static int append(struct recorder *recorder, const struct text *record)
 	return recorder->is_torn ? -ENOSPC : 0;
 }
 
+/* A signal of the program that uses libsbx interrupts poll(), but does not end the wait. */
 static int send_packet(const struct recorder *recorder, const struct text *record)
 {
 	struct pollfd wait = { .fd = recorder->fd, .events = POLLOUT };
+	uint64_t now_usec, end_usec = 0;
 
 	for (;;) {
 		if (send(recorder->fd, record->data, record->len, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
 			return 0;
 		if (errno != EAGAIN)
 			return -errno;
-		if (poll(&wait, 1, SEND_WAIT_MSEC) != 1)
+		now_usec = moment_now(CLOCK_MONOTONIC);
+		if (end_usec == 0)
+			end_usec = now_usec + SEND_WAIT_USEC;
+		if (now_usec >= end_usec)
 			return -EAGAIN;
+		(void)poll(&wait, 1, (int)((end_usec - now_usec + 999) / 1000));
 	}
 }
 

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -508,6 +509,44 @@ static void reads_no_flood_of_answers_to_its_end(void)
 	with_runtime(hear_a_flood);
 }
 
+static volatile sig_atomic_t stuck_client = -1;
+
+/* Makes room in the socket. */
+static void take_packets(int signal)
+{
+	char packet[1024];
+
+	while (recv(stuck_client, packet, sizeof(packet), MSG_DONTWAIT) > 0)
+		;
+}
+
+/* In the second wait: the first one ends at its time-out, when the socket is full. */
+static void be_interrupted(struct runtime *runtime)
+{
+	static const struct itimerval soon = { .it_value = { .tv_usec = 20000 } };
+	struct sigaction action = { .sa_handler = take_packets };
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	_cleanup_close_ int client = -EBADF;
+	int r;
+
+	expect_eq(recorder_open_spool(&recorder, runtime->environment, NULL), 0);
+	client = accept4(runtime->listener, NULL, NULL, SOCK_CLOEXEC);
+	stuck_client = client;
+	while (send_one(&recorder, "to the service", NULL) == 0)
+		;
+	expect(sigaction(SIGALRM, &action, NULL) == 0);
+	expect(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+	r = send_one(&recorder, "after a signal", NULL);
+	expect_eq(r, 0);
+	if (r == 0)
+		expect_packet(client, "after a signal");
+}
+
+static void a_signal_does_not_end_the_wait_for_room(void)
+{
+	with_runtime(be_interrupted);
+}
+
 static void prefers_the_service_where_it_runs(void)
 {
 	with_runtime(prefer_service);
@@ -597,6 +636,7 @@ static const struct test tests[] = {
 	TEST(a_pipe_without_a_reader_is_an_error_and_no_signal),
 	TEST(a_stuck_socket_is_an_error_soon),
 	TEST(prefers_the_service_where_it_runs),
+	TEST(a_signal_does_not_end_the_wait_for_room),
 	TEST(reads_no_flood_of_answers_to_its_end),
 	TEST(records_go_to_the_spool_when_the_service_goes_away),
 	TEST(records_go_to_the_service_when_it_comes_back),
