@@ -87,7 +87,7 @@ static const char *text_of(const struct tree *tree, const char *key)
 	return node && node->type == TREE_STRING ? node->text : NULL;
 }
 
-/* A negative errno; 0 if it is none. */
+/* A negative errno, or 0 for every other number. */
 static int read_code(const char *text)
 {
 	long code = strtol(text, NULL, 10);

@@ -106,7 +106,7 @@ static int inspect(int keeper, const char *name, bool with_data, struct inspecte
 	/* The capacity is the size of what --dump reads. */
 	if (r == 0 && ret->status.capacity > SBX_RING_CAPACITY_MAX)
 		r = -EBADMSG;
-	if (r == 0 && n_fds == N_SIDES)
+	else if (r == 0 && n_fds == N_SIDES)
 		r = read_headers(ret);
 	return r < 0 ? error_fill(err, r, "the answer of its keeper cannot be read", NULL,
 				  "cannot inspect the channel '%s'", name)
