@@ -136,6 +136,14 @@ static void add_path(struct planner *planner, struct shown *shown, unsigned righ
 	shown->landlocked |= rights;
 }
 
+/* Only a directory can be listed, and the kernel refuses a rule that grants nothing (ENOMSG). */
+static bool adds_rights(const struct shown *shown, unsigned rights)
+{
+	if (!is_directory(shown->place))
+		rights &= ~(unsigned)RIGHT_LIST;
+	return rights & ~shown->landlocked;
+}
+
 static bool needs_rule(const struct shown *shown)
 {
 	const struct mark *winner = shown->place->winner;
@@ -153,13 +161,8 @@ void landlock_place(struct planner *planner, struct shown *shown)
 
 	shown->landlocked = place->parent ? shown_of(planner, place->parent)->landlocked
 					  : rights_of_root(planner);
-	if (!needs_rule(shown))
-		return;
-	if (!is_directory(place))
-		rights &= ~(unsigned)RIGHT_LIST;
-	if (!(rights & ~shown->landlocked))
-		return;
-	add_path(planner, shown, rights);
+	if (needs_rule(shown) && adds_rights(shown, rights))
+		add_path(planner, shown, rights);
 }
 
 static int refuse_narrower(struct planner *planner, const struct place *place, unsigned more)
@@ -216,7 +219,7 @@ int landlock_alone(struct planner *planner)
 		more = shown->landlocked & ~rights;
 		if (more && (is_there || ((more & RIGHT_WRITE) && !place_is_only_guarded(place))))
 			return refuse_narrower(planner, place, more);
-		if (!(rights & ~shown->landlocked) || strcmp(place->path, "/") == 0)
+		if (!adds_rights(shown, rights) || strcmp(place->path, "/") == 0)
 			continue;
 		if (!is_there && !(winner && winner->content == CONTENT_DEVICE))
 			continue;

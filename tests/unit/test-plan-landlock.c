@@ -202,6 +202,25 @@ static void alone_it_refuses_what_only_a_mount_could_hold(void)
 	}
 }
 
+/* The kernel refuses a rule that grants nothing (ENOMSG), and a file cannot be listed. */
+static void alone_it_has_no_rule_for_a_file_that_may_only_be_listed(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning, "  - name: a\n"
+			       "    match: {syscall: fs.list, path: [/etc/passwd, /srv]}\n"
+			       "    action: allow\n");
+	planning.host.has_userns = false;
+	planning.host.cgroup = "/sys/fs/cgroup/user";
+	planning.host.has_cgroup_kill = true;
+	planning.request.tier = "reduced";
+	know(&planning, "/etc/passwd", HOST_FILE);
+	know(&planning, "/srv", HOST_DIRECTORY);
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_LANDLOCK_PATH, "/etc/passwd"));
+	expect_eq(rights_at(&planning, "/srv"), LIST);
+}
+
 static void without_mounts_a_denied_write_in_a_writable_directory_is_refused(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -240,6 +259,7 @@ static const struct test tests[] = {
 	TEST(devices_may_be_written_and_asked),
 	TEST(alone_it_holds_the_same_paths),
 	TEST(alone_it_refuses_what_only_a_mount_could_hold),
+	TEST(alone_it_has_no_rule_for_a_file_that_may_only_be_listed),
 	TEST(without_mounts_a_denied_write_in_a_writable_directory_is_refused),
 	TEST_END,
 };
