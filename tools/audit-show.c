@@ -31,27 +31,6 @@ void details_deinit(struct details *details)
 	text_deinit(&details->host);
 }
 
-void audit_add_word(struct text *out, const char *bytes, size_t n_bytes)
-{
-	static const char plain[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=@%+,-";
-	size_t n_plain = 0;
-
-	while (n_plain < n_bytes && bytes[n_plain] != '\0' && strchr(plain, bytes[n_plain]))
-		n_plain++;
-	if (n_bytes > 0 && n_plain == n_bytes) {
-		text_add_bytes(out, bytes, n_bytes);
-		return;
-	}
-	text_add_char(out, '\'');
-	for (size_t i = 0; i < n_bytes; i++)
-		if (bytes[i] == '\'')
-			text_add(out, "'\\''");
-		else
-			text_add_char(out, bytes[i]);
-	text_add_char(out, '\'');
-}
-
 /* Text that cannot be decoded (an unpaired surrogate) is copied as written. */
 static void decode(const struct json_item *item, struct text *out)
 {
@@ -81,7 +60,7 @@ static void read_words(struct json_scanner *scanner, const struct json_item *fir
 		decode(&item, &word);
 		if (command->len > 0)
 			text_add_char(command, ' ');
-		audit_add_word(command, text_string(&word), word.len);
+		text_add_word(command, text_string(&word), word.len);
 	}
 }
 
@@ -258,7 +237,7 @@ static void add_string(struct text *out, const struct json_item *item, bool is_w
 
 	decode(item, &decoded);
 	if (is_word)
-		audit_add_word(&word, text_string(&decoded), decoded.len);
+		text_add_word(&word, text_string(&decoded), decoded.len);
 	else
 		text_add_bytes(&word, text_string(&decoded), decoded.len);
 	text_add_visible(out, text_string(&word), word.len);

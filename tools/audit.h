@@ -208,8 +208,6 @@ struct details {
 };
 #define _cleanup_details_ _cleanup_(details_deinit)
 void details_deinit(struct details *details);
-/* Adds a word, in quotes if a shell would split or interpret it. */
-void audit_add_word(struct text *out, const char *bytes, size_t n_bytes);
 void details_read(const char *body, size_t n_body, struct details *ret);
 /* Adds " host=a.example:443 status=3 reason=exit duration=1.2s command=make -j4", as far as known.
  */

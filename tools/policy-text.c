@@ -28,8 +28,8 @@ static int print_policy(struct tool_run *run, const struct policy *policy, struc
 			"allow it as well, and one file cannot say that",
 			NULL, "%s:%u:%u: rule '%s' cannot be printed", file, rule->place.at.line,
 			rule->place.at.column, rule->name);
-		sbx_error_fix(err, "use the files as they are: 'sbx-policy eval --project-file=%s'",
-			      file);
+		error_fix_word(err, "use the files as they are: sbx-policy eval --project-file ",
+			       file, "");
 		return TOOL_USAGE;
 	}
 	r = run->json ? policy_print_json(policy, &run->out) : policy_print(policy, &run->out);

@@ -166,7 +166,7 @@ void audit_name_log(const void *values, struct sbx_error *err)
 		if (is_verb(verb, (size_t)(end - verb)) &&
 		    strncmp(end, option, strlen(option)) != 0) {
 			text_addf(&fix, "%s ", option);
-			audit_add_word(&fix, directory, strlen(directory));
+			text_add_word_string(&fix, directory);
 		}
 		rest = end;
 	}

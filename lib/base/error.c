@@ -120,6 +120,15 @@ int error_retell(struct sbx_error *err, int code, const char *format, ...)
 	return code;
 }
 
+void error_fix_word(struct sbx_error *err, const char *before, const char *word, const char *after)
+{
+	_cleanup_text_ struct text text = TEXT_INIT;
+
+	text_add_word_string(&text, word);
+	if (text_status(&text) == 0)
+		sbx_error_fix(err, "%s%s%s", before, text_string(&text), after);
+}
+
 void error_fix_for(struct sbx_error *err, const char *fix, const char *id)
 {
 	_cleanup_text_ struct text text = TEXT_INIT;

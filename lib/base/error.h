@@ -21,6 +21,9 @@ int error_fill(struct sbx_error *err, int code, const char *why, const char *fix
 /* Sets why and fix, texts as they are; NULL: it stays. */
 void error_explain(struct sbx_error *err, const char *why, const char *fix);
 
+/* Sets fix to @before, @word as a shell takes it (text_add_word()), and @after. */
+void error_fix_word(struct sbx_error *err, const char *before, const char *word, const char *after);
+
 /* sbx_error_fix() with @id in place of each word "ID" of @fix. */
 void error_fix_for(struct sbx_error *err, const char *fix, const char *id);
 

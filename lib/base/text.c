@@ -248,6 +248,78 @@ void text_add_visible_string(struct text *text, const char *string)
 	text_add_visible(text, string, strlen(string));
 }
 
+static bool is_plain_word(const char *bytes, size_t n_bytes)
+{
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=@%+,-";
+
+	for (size_t i = 0; i < n_bytes; i++)
+		if (bytes[i] == '\0' || !strchr(plain, bytes[i]))
+			return false;
+	return n_bytes > 0;
+}
+
+/* Is it shown as it is? */
+static bool is_visible(const void *bytes, size_t n_bytes)
+{
+	const uint8_t *at = bytes, *end = at + n_bytes;
+
+	for (size_t len; at < end; at += len) {
+		uint32_t character = 0;
+
+		len = utf8_decode(at, (size_t)(end - at), &character);
+		if (len == 0 || text_is_hidden(character) ||
+		    (character == '\\' && at + 1 < end && at[1] == 'x'))
+			return false;
+	}
+	return true;
+}
+
+static void add_octal_word(struct text *text, const uint8_t *at, const uint8_t *end)
+{
+	text_add(text, "$'");
+	while (at < end) {
+		uint32_t character = 0;
+		size_t len = utf8_decode(at, (size_t)(end - at), &character);
+
+		if (len > 0 && character != '\\' && character != '\'' &&
+		    !text_is_hidden(character)) {
+			text_add_bytes(text, at, len);
+			at += len;
+			continue;
+		}
+		for (const uint8_t *stop = at + (len > 0 ? len : 1); at < stop; at++)
+			text_addf(text, "\\%03o", *at);
+	}
+	text_add_char(text, '\'');
+}
+
+void text_add_word(struct text *text, const void *bytes, size_t n_bytes)
+{
+	const char *at = bytes;
+
+	if (is_plain_word(at, n_bytes)) {
+		text_add_bytes(text, at, n_bytes);
+		return;
+	}
+	if (!is_visible(at, n_bytes)) {
+		add_octal_word(text, bytes, (const uint8_t *)bytes + n_bytes);
+		return;
+	}
+	text_add_char(text, '\'');
+	for (size_t i = 0; i < n_bytes; i++)
+		if (at[i] == '\'')
+			text_add(text, "'\\''");
+		else
+			text_add_char(text, at[i]);
+	text_add_char(text, '\'');
+}
+
+void text_add_word_string(struct text *text, const char *string)
+{
+	text_add_word(text, string, strlen(string));
+}
+
 /* U+FFFE and U+FFFF are noncharacters, which YAML allows nowhere. */
 static bool is_none(uint32_t character)
 {

@@ -82,6 +82,14 @@ void text_add_visible_string(struct text *text, const char *string);
  */
 void text_add_quoted(struct text *text, const char *string);
 
+/*
+ * Adds a word of a command line for a person who copies it into a shell: as it is, or in quotes
+ * if a shell would split or interpret it. What text_add_visible() would escape is octal in $'...',
+ * so that the copied word is the original one.
+ */
+void text_add_word(struct text *text, const void *bytes, size_t n_bytes);
+void text_add_word_string(struct text *text, const char *string);
+
 /* 0, or -ENOMEM after any failed addition. */
 int text_status(const struct text *text);
 /* The text so far, "" while empty; valid until the next addition. */

@@ -528,7 +528,7 @@ static int refuse_program(struct planner *planner, const char *path, const struc
 		sbx_error_why(
 			planner->err,
 			"the policy lists the programs that may be executed, and this is not one of them");
-		sbx_error_fix(planner->err, "add it to an exec rule, or use --exec %.300s", path);
+		error_fix_word(planner->err, "add it to an exec rule, or use --exec ", path, "");
 	}
 	return -ENOEXEC;
 }
@@ -651,8 +651,8 @@ static int refuse_directory(struct planner *planner, const char *asked)
 		error_explain(planner->err, "it is not a directory", "name a directory with --cwd");
 	} else {
 		sbx_error_why(planner->err, "that directory is not shown in the sandbox");
-		sbx_error_fix(planner->err, "add --read %.300s, or name another one with --cwd",
-			      asked);
+		error_fix_word(planner->err, "add --read ", asked,
+			       ", or name another one with --cwd");
 	}
 	return -ENOENT;
 }

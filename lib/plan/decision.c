@@ -20,6 +20,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "policy/compose.h"
 #include "policy/decide.h"
 
@@ -826,9 +827,8 @@ static int refuse_denied(struct planner *planner, const struct mark *mark,
 			      origin_text(&origin));
 	repository = guard_find_protected(planner, place->path, &origin);
 	if (repository)
-		sbx_error_fix(planner->err,
-			      "leave it out, or add --write '%.300s', which contains it",
-			      repository);
+		error_fix_word(planner->err, "leave it out, or add --write ", repository,
+			       ", which contains it");
 	else
 		sbx_error_fix(planner->err, "leave it out, or change the rule that denies it");
 	return -EACCES;

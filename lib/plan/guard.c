@@ -368,9 +368,8 @@ static const char *git_argument(struct planner *planner, const char *path)
 	const char *common = planner->host->git_common;
 
 	if (!facts || facts->kind != HOST_FILE)
-		return planner_format(planner, "'%s'", path);
-	return common ? planner_format(planner, "'%s'", common)
-		      : "\"$(git rev-parse --git-common-dir)\"";
+		return planner_word(planner, path);
+	return common ? planner_word(planner, common) : "\"$(git rev-parse --git-common-dir)\"";
 }
 
 /* Protects @path, where @grant shows @outside, unless another mount covers it there. */
@@ -417,7 +416,7 @@ static int refuse_file(struct planner *planner, const struct mark *grant)
 	sbx_error_why(
 		planner->err,
 		"it is a file that names the repository, and git outside would follow any path that the command writes there");
-	sbx_error_fix(planner->err, "name the repository: --write %.300s",
+	sbx_error_fix(planner->err, "name the repository: --write %s",
 		      git_argument(planner, grant->path));
 	return -EISDIR;
 }

@@ -240,6 +240,8 @@ void *planner_alloc(struct planner *planner, size_t n_bytes); /* lives as long a
 const char *planner_keep(struct planner *planner, const char *string);
 const char *planner_format(struct planner *planner, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
+/* The string as a word for a shell: text_add_word(). */
+const char *planner_word(struct planner *planner, const char *string);
 /* Keeps what has been added to memory.text. */
 const char *planner_take_text(struct planner *planner);
 /* Joins "/a" and "b/c" to "/a/b/c"; adds nothing for "". */

@@ -71,6 +71,13 @@ const char *planner_format(struct planner *planner, const char *format, ...)
 	return planner_take_text(planner);
 }
 
+const char *planner_word(struct planner *planner, const char *string)
+{
+	text_reset(&planner->memory.text);
+	text_add_word_string(&planner->memory.text, string);
+	return planner_take_text(planner);
+}
+
 const char *planner_join(struct planner *planner, const char *directory, const char *rest)
 {
 	size_t n_directory = strcmp(directory, "/") == 0 ? 0 : strlen(directory),

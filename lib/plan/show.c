@@ -517,11 +517,13 @@ static const char *missing_names(struct planner *planner, const struct place *pl
 	struct text *text = &planner->memory.text;
 
 	text_reset(text);
-	text_addf(text, " %.300s", place->path);
+	text_add_word_string(text, place->path);
 	for (const struct place *next = place + 1; next < end; next++)
 		if (next->parent == place->parent && could_be_created(planner, next, carrier) &&
-		    text->len + strlen(next->path) < NAMES_BYTES)
-			text_addf(text, " %s", next->path);
+		    text->len + strlen(next->path) < NAMES_BYTES) {
+			text_add_char(text, ' ');
+			text_add_word_string(text, next->path);
+		}
 	return planner_take_text(planner);
 }
 
@@ -536,7 +538,7 @@ static int hold_missing(struct planner *planner, const struct place *place,
 			     "it does not exist, and the command could create it in a "
 			     "directory that it may write to",
 			     planner_format(planner,
-					    "create it ('mkdir -p%s', or 'touch' for a "
+					    "create it (mkdir -p %s; or touch, for a "
 					    "file), or allow writing to a narrower directory",
 					    missing_names(planner, place, carrier)));
 }

@@ -82,7 +82,8 @@ static const char *fix_of_missing(struct planner *planner, const struct mark *ma
 	if (strcmp(path_last(path), ".git") == 0)
 		return "name the '.git' of the repository: git rev-parse --git-common-dir";
 	if (mark->rights & RIGHT_WRITE && mark->content == CONTENT_HOST)
-		return planner_format(planner, "create it: mkdir -p '%.300s'", path);
+		return planner_format(planner, "create it: mkdir -p %s",
+				      planner_word(planner, path));
 	return is_read ? "check the path, or use --optional-read to show it where it exists"
 		       : "check the path, or create it";
 }

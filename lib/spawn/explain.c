@@ -112,7 +112,7 @@ static bool explain_line_end(const char *command, const char *interpreter, struc
 		      "its lines end with a carriage return (CRLF), so its interpreter would be "
 		      "'%s'",
 		      interpreter);
-	sbx_error_fix(err, "convert it: sed -i 's/\\r$//' %s", command);
+	error_fix_word(err, "convert it: sed -i 's/\\r$//' ", command, "");
 	return true;
 }
 
@@ -216,7 +216,7 @@ static bool is_wide(const struct plan *plan, const char *path, size_t n)
 static bool explain_absent(const struct plan *plan, const char *command, int code,
 			   struct sbx_error *err)
 {
-	_cleanup_text_ struct text reads = TEXT_INIT;
+	_cleanup_text_ struct text reads = TEXT_INIT, word = TEXT_INIT;
 	_cleanup_free_ char *real = NULL;
 	char path[PATH_MAX], *slash;
 	bool is_file;
@@ -239,9 +239,11 @@ static bool explain_absent(const struct plan *plan, const char *command, int cod
 	if (!is_file)
 		*slash = '\0';
 	foresee_add_hidden(plan, real, path, &reads);
-	sbx_error_fix(err, "show the %s%s: --read %.300s%s",
+	text_add_word_string(&word, real);
+	sbx_error_fix(err, "show the %s%s: --read %s%s",
 		      is_file ? "file" : "directory of the program",
-		      reads.len > 0 ? " and what executes it" : "", real, text_string(&reads));
+		      reads.len > 0 ? " and what executes it" : "", text_string(&word),
+		      text_string(&reads));
 	return true;
 }
 

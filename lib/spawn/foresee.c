@@ -291,7 +291,8 @@ static void add_hidden(struct plan *plan, const char *program, struct text *out)
 		_cleanup_close_ int fd = -EBADF;
 
 		for (; n < HIDDEN_MAX && foresee_find_hidden(plan, name, hidden); n++) {
-			text_addf(out, " --read %s", hidden);
+			text_add(out, " --read ");
+			text_add_word_string(out, hidden);
 			show(plan, hidden);
 		}
 		fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

@@ -13,7 +13,7 @@ check a_start_is_shown_with_its_command line_is 1 "sandbox_created sandbox=j1 co
 check an_end_is_shown_with_its_status_and_duration line_is 2 'sandbox_destroyed sandbox=j1 status=3 reason=exit duration=2.4s'
 check a_limit_is_shown_as_the_reason line_is 3 'sandbox_failed sandbox=j2 status=137 reason=time duration=1m13s'
 check a_refused_start_has_no_duration line_is 4 'sandbox_failed sandbox=j3 reason=refused command=true'
-check a_command_cannot_paint_the_terminal line_is 5 "sandbox_created sandbox=j4 command='\\x1b[31m'"
+check a_command_cannot_paint_the_terminal line_is 5 "sandbox_created sandbox=j4 command=\$'\\033[31m'"
 check other_records_are_shown_as_before line_is 6 'policy_decision op=fs.read decision=deny rule=no-secrets'
 
 run sbx-audit show 1 -l "$log"
@@ -23,7 +23,7 @@ check its_command_is_one_line out_has "argv           make -j4 'a b' 'it'\\''s'"
 check members_of_a_member_are_indented out_has $'\nwriter\n  uid  '
 check its_hash_is_there out_has $'\nhash           '
 run sbx-audit show 5 -l "$log"
-check show_cannot_paint_the_terminal_either out_has "'\\x1b[31m'"
+check show_cannot_paint_the_terminal_either out_has "\$'\\033[31m'"
 run sbx-audit show --json 1 -l "$log"
 check as_json_it_is_the_record_itself test "$(printf '%s' "$out" | python3 -c 'import json, sys
 print(json.load(sys.stdin)["argv"])')" = "['make', '-j4', 'a b', \"it's\"]"

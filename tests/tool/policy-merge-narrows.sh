@@ -92,7 +92,7 @@ for verb in merge print; do
 	run sbx-policy "$verb" user.yaml --project-file project.yaml
 	check "a_narrowing_file_cannot_be_merged_into_one_file: $verb" has_status 2
 	check "its_rule_is_named: $verb" err_has "project.yaml:3:5: rule 'own'"
-	check "the_refusal_shows_the_fix: $verb" err_has 'eval --project-file=project.yaml'
+	check "the_refusal_shows_the_fix: $verb" err_has 'eval --project-file project.yaml'
 	check "no_part_of_it_is_printed: $verb" out_is ''
 done
 sed -i s/allow/deny/ project.yaml

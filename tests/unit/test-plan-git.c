@@ -68,7 +68,7 @@ static void a_repository_is_read_only_as_a_whole(void)
 	expect(!find_step(&planning, STEP_BIND, PROJECT "/.git/hooks"));
 	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/vendor"), STEP_IS_DIRECTORY);
 	expect_str(planning.plan->git, PROJECT "/.git");
-	expect_str(planning.plan->git_argument, "'" PROJECT "/.git'");
+	expect_str(planning.plan->git_argument, PROJECT "/.git");
 	expect(has_notice(&planning, "'" PROJECT "/.git' is read-only"));
 }
 
@@ -161,7 +161,7 @@ static void refuses_a_part_of_a_repository_beside_what_is_around_it(void)
 	expect_plan(&planning);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	expect_refusal(&planning, -EACCES);
-	expect(says(&planning, PROJECT "/.git/objects", PROTECTION, "--write '" PROJECT "/.git'"));
+	expect(says(&planning, PROJECT "/.git/objects", PROTECTION, "--write " PROJECT "/.git,"));
 	/* What the message says to type works. */
 	grant(&planning, GRANT_WRITE, PROJECT "/.git", "--write");
 	expect_plan(&planning);
@@ -178,7 +178,7 @@ static void refuses_a_part_of_hooks_and_names_them(void)
 	grant(&planning, GRANT_TMPFS, PROJECT "/.git/hooks/own", "--tmpfs");
 	expect_refusal(&planning, -EACCES);
 	expect(says(&planning, PROJECT "/.git/hooks/own", PROTECTION,
-		    "--write '" PROJECT "/.git/hooks'"));
+		    "--write " PROJECT "/.git/hooks,"));
 	grant(&planning, GRANT_WRITE, PROJECT "/.git/hooks", "--write");
 	expect_plan(&planning);
 }
@@ -223,7 +223,7 @@ static void refuses_the_file_that_names_a_repository(void)
 	grant(&planning, GRANT_WRITE, PROJECT "/.git", "--write");
 	expect_refusal(&planning, -EISDIR);
 	expect(says(&planning, PROJECT "/.git", "names the repository",
-		    "--write '/home/user/main/.git'"));
+		    "--write /home/user/main/.git"));
 }
 
 static void the_common_directory_of_a_worktree_is_shown_read_only(void)

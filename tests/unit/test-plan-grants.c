@@ -77,7 +77,7 @@ static void refuses_what_is_typed_and_cannot_be_had(void)
 		const char *fix;
 	} cases[] = {
 		{ GRANT_READ, HOST_MISSING, -ENOENT, "does not exist", "check the path" },
-		{ GRANT_WRITE, HOST_MISSING, -ENOENT, "does not exist", "mkdir -p '/srv/x'" },
+		{ GRANT_WRITE, HOST_MISSING, -ENOENT, "does not exist", "mkdir -p /srv/x" },
 		{ GRANT_READ, HOST_UNREACHABLE, -EACCES, "may not search",
 		  "a user that may search" },
 		{ GRANT_READ, HOST_SOCKET, -EINVAL, "it is a socket", "--unix" },

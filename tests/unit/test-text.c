@@ -239,6 +239,33 @@ static void quotes_a_text_so_that_yaml_reads_it_back(void)
 	}
 }
 
+static void quotes_a_word_so_that_a_shell_reads_it_back(void)
+{
+	static const char *const rows[][2] = {
+		{ "/srv/a-b_c.d:e=f@g%h+i,j", "/srv/a-b_c.d:e=f@g%h+i,j" },
+		{ "", "''" },
+		{ "a b", "'a b'" },
+		{ "~", "'~'" },
+		{ "$(id);*?[a]{b}!&|<>#\\\"", "'$(id);*?[a]{b}!&|<>#\\\"'" },
+		{ "it's", "'it'\\''s'" },
+		{ "\xc3\xa4", "'\xc3\xa4'" },
+		{ "a\nb", "$'a\\012b'" },
+		{ "\033[2J'\\", "$'\\033[2J\\047\\134'" },
+		{ "\xff\xe2\x80\xae", "$'\\377\\342\\200\\256'" },
+		{ "\\x1b", "$'\\134x1b'" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		_cleanup_text_ struct text text = TEXT_INIT, shown = TEXT_INIT;
+
+		text_add_word_string(&text, rows[i][0]);
+		expect_str(text_string(&text), rows[i][1]);
+		/* Errors show all their texts in this way. */
+		text_add_visible_string(&shown, text_string(&text));
+		expect_str(text_string(&shown), rows[i][1]);
+	}
+}
+
 static void decodes_the_character_of_a_sequence(void)
 {
 	static const uint32_t characters[] = { 'a',   0x7f,   0x80,    0x7ff,
@@ -270,6 +297,7 @@ static const struct test tests[] = {
 	TEST(shows_every_character_that_cannot_be_seen_or_reorders),
 	TEST(a_literal_backslash_x_is_escaped),
 	TEST(quotes_a_text_so_that_yaml_reads_it_back),
+	TEST(quotes_a_word_so_that_a_shell_reads_it_back),
 	TEST(decodes_the_character_of_a_sequence),
 	TEST_END,
 };
