@@ -40,12 +40,21 @@
 
 struct findings {
 	int userns; /* 0 or negative errno */
+	int scarce; /* negative errno: a step lacked resources, which says nothing about the host */
 	bool has_proc;
 	bool has_overlay;
 	bool has_landlock;
 	bool has_seccomp;
 	bool has_notify;
 };
+
+/* Returns true if the step succeeded. */
+static bool take_step(struct findings *findings, int r)
+{
+	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -EAGAIN)
+		findings->scarce = r;
+	return r >= 0;
+}
 
 /* Mounts in the child's own mount namespace, with /proc as the target. */
 static int try_mounts(struct findings *findings)
@@ -64,28 +73,28 @@ static int try_mounts(struct findings *findings)
 	if (tmpfs < 0)
 		return tmpfs;
 	proc = mount_make("proc", none, 0);
-	findings->has_proc = proc >= 0;
+	findings->has_proc = take_step(findings, proc);
 	if (mount_attach(tmpfs, AT_FDCWD, "/proc") < 0 || fchdir(tmpfs) < 0)
 		return -EPERM;
 	if (mkdir("lower", 0700) < 0 || mkdir("upper", 0700) < 0 || mkdir("work", 0700) < 0)
 		return -errno;
 	overlay = mount_make("overlay", layers, 0);
-	findings->has_overlay = overlay >= 0;
+	findings->has_overlay = take_step(findings, overlay);
 	return 0;
 }
 
 /* Fds are not closed, because the child exits. */
-static bool try_landlock(void)
+static int try_landlock(void)
 {
 	const struct step ruleset = { .kind = STEP_LANDLOCK,
 				      .landlock.file_rights = LANDLOCK_ACCESS_FS_MAKE_CHAR };
 	struct kernel kernel = KERNEL_INIT;
+	int r = landlock_create(&kernel, &ruleset, 0);
 
-	return landlock_create(&kernel, &ruleset, 0) == 0 &&
-	       landlock_enforce(&kernel, &ruleset, 0) == 0;
+	return r < 0 ? r : landlock_enforce(&kernel, &ruleset, 0);
 }
 
-static bool try_filter(bool notifies)
+static int try_filter(bool notifies)
 {
 	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	const struct sock_fprog filter = { .len = 1, .filter = &allow };
@@ -94,7 +103,7 @@ static bool try_filter(bool notifies)
 
 	kernel.filter = &filter;
 	kernel.filter_notifies = notifies;
-	return seccomp_load(&kernel, &load, 0) == 0;
+	return seccomp_load(&kernel, &load, 0);
 }
 
 static int try_as_init(struct findings *findings)
@@ -103,9 +112,9 @@ static int try_as_init(struct findings *findings)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	findings->has_landlock = try_landlock();
-	findings->has_notify = try_filter(true);
-	findings->has_seccomp = findings->has_notify || try_filter(false);
+	findings->has_landlock = take_step(findings, try_landlock());
+	findings->has_notify = take_step(findings, try_filter(true));
+	findings->has_seccomp = findings->has_notify || take_step(findings, try_filter(false));
 	return r;
 }
 
@@ -245,6 +254,10 @@ static int try_and_take(struct arena *arena, bool all, struct host *ret, struct 
 		return sbx_error_what(err, -errno, what);
 	findings->userns = -ECHILD;
 	r = try_in_fork(ret, all, findings);
+	if (r == 0) {
+		(void)take_step(findings, findings->userns);
+		r = findings->scarce;
+	}
 	if (r == 0)
 		r = (all ? take_all : take_userns)(arena, findings, ret);
 	(void)munmap(findings, sizeof(*findings));

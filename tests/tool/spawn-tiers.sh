@@ -21,6 +21,14 @@ else
 	check a_layer_that_is_not_there_is_refused err_has cgroup
 fi
 
+whole=$(sbx-spawn --check)
+wrong=''
+for limit in 4 5 6 7 8 9 10 11 12; do
+	run sh -c 'ulimit -n "$0" && exec sbx-spawn --check' "$limit"
+	[ "$status" -eq 125 ] || [ "$out" = "$whole" ] || wrong="$wrong $limit"
+done
+check a_lack_of_open_files_is_no_property_of_the_host test -z "$wrong"
+
 if [ "$(id -u)" -ne 0 ]; then
 	skip without_user_namespaces_it_is_refused 'only root can forbid them to others'
 	finish
