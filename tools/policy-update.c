@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <pwd.h>
+#include <stdarg.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,29 @@ struct update {
  */
 
 #define BREAKING_WITHOUT_PHRASE 5
+
+/* A line about what is done, or with --json an object; @change says what it is about. */
+__attribute__((__format__(__printf__, 3, 4))) static void say(struct tool_run *run,
+							      const char *change,
+							      const char *format, ...)
+{
+	_cleanup_text_ struct text line = TEXT_INIT;
+	struct json_writer json;
+	va_list args;
+
+	va_start(args, format);
+	text_addv(&line, format, args);
+	va_end(args);
+	if (!run->json) {
+		text_add_visible_string(&run->out, text_string(&line));
+		text_add_char(&run->out, '\n');
+		return;
+	}
+	json_begin_object(&json, &run->out);
+	json_member_string(&json, "change", change);
+	json_member_string(&json, "what", text_string(&line));
+	json_end_line(&json);
+}
 
 static int refuse(struct sbx_error *err, int status, const char *path, const char *why,
 		  const char *fix)
@@ -348,11 +372,11 @@ static int update_install(const struct update *update, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	if (update->old_bytes)
-		text_addf(&update->run->out, "'%s' is replaced; the old policy is '%s.previous'\n",
-			  update->path, update->path);
+		say(update->run, "installed", "'%s' is replaced; the old policy is '%s.previous'",
+		    update->path, update->path);
 	else
-		text_addf(&update->run->out, "'%s' is in force; there was no policy before\n",
-			  update->path);
+		say(update->run, "installed", "'%s' is in force; there was no policy before",
+		    update->path);
 	return TOOL_YES;
 }
 
@@ -448,7 +472,7 @@ static int open_old(struct update *update, struct sbx_error *err)
 	if (r == -ENOENT) {
 		if (err)
 			*err = (struct sbx_error){ .code = 0 };
-		text_addf(&update->run->out, "there is no policy at '%s' yet\n", update->path);
+		say(update->run, "old", "there is no policy at '%s' yet", update->path);
 		return 0;
 	}
 	if (r < 0)
@@ -457,8 +481,8 @@ static int open_old(struct update *update, struct sbx_error *err)
 	r = judge_open(update->path, NULL, &update->before, &why);
 	update->has_before = r >= 0 && update->before.policy;
 	if (!update->has_before)
-		text_addf(&update->run->out, "the policy at '%s' cannot be compared: %s\n",
-			  update->path, why.what);
+		say(update->run, "old", "the policy at '%s' cannot be compared: %s", update->path,
+		    why.what);
 	return 0;
 }
 
@@ -504,18 +528,17 @@ static int try_requests(struct update *update, struct sbx_error *err)
 
 static int show(struct update *update, struct sbx_error *err)
 {
-	struct text *out = &update->run->out;
 	int r = policy_check(update->after.policy, print_warning, update);
 
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot check '%s'", update->from);
-	if (update->has_before &&
-	    policy_compare(update->before.policy, update->after.policy, out, 0) == 0)
-		text_add(out, "no rule and no setting changes\n");
+	if (update->has_before && policy_compare(update->before.policy, update->after.policy,
+						 &update->run->out, update->run->json) == 0)
+		say(update->run, "none", "no rule and no setting changes");
 	r = try_requests(update, err);
 	if (r < 0)
 		return r;
-	text_addf(out, "sha256 %s\n", update->digest);
+	say(update->run, "digest", "sha256 %s", update->digest);
 	return tool_flush(update->run, err);
 }
 
@@ -556,7 +579,7 @@ int policy_verb_update(void *context, int n_operands, char *operands[], struct s
 	if (r < 0)
 		return policy_bad_input(r);
 	if (update.old_bytes && strcmp(update.digest, update.old_digest) == 0) {
-		text_add(&run->out, "it is in force already\n");
+		say(run, "none", "it is in force already");
 		return TOOL_YES;
 	}
 	r = update_review(&update, err);
@@ -682,7 +705,7 @@ static int edit_once(struct tool_run *run, const char *policy, const char *draft
 	if (r < 0)
 		return r;
 	if (is_same(policy, draft)) {
-		text_add(&run->out, "nothing was changed\n");
+		say(run, "none", "nothing was changed");
 		return TOOL_YES;
 	}
 	r = update_open(run, policy, draft, &update, err);

@@ -16,6 +16,9 @@ run alone/sbx-policy update p.yaml --from b </dev/null
 check without_a_log_it_says_that_nothing_was_tried err_has 'no recorded requests were tried'
 run alone/sbx-policy update p.yaml --from b --json </dev/null
 check json_says_that_nothing_was_tried out_has '"change":"counts","tried":false'
+lines_are_json() { printf '%s\n' "$out" | python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]'; }
+check every_line_of_json_is_an_object lines_are_json
+check one_has_the_digest out_has "{\"change\":\"digest\",\"what\":\"sha256 $(digest b)\"}"
 run update b
 check without_a_person_it_needs_a_review has_status 3
 check update_shows_the_changed_rules out_has "rule 'doc'"
@@ -36,6 +39,14 @@ check it_counts_rules grep -q '"keys":\["capabilities"\],"count":1,.*"allow":1' 
 check it_is_recorded test "$(records 'policy_update",.*"stage":"approved')" -eq 1 -a "$(records 'policy_update",.*"stage":"installed')" -eq 1
 run update b --yes --expect-digest "$(digest b)"
 check the_same_again_is_done_already out_has 'in force already'
+
+cp a p.yaml
+run update b --json --yes --expect-digest "$(digest b)"
+check an_update_in_json_is_done has_status 0
+check all_its_lines_are_json lines_are_json
+check its_last_line_says_so out_has '"change":"installed"'
+run update b --json --yes --expect-digest "$(digest b)"
+check nothing_to_do_is_json_too lines_are_json
 
 cp a p.yaml
 run update b --yes --expect-digest "$(digest b)" --replay six
