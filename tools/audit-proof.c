@@ -331,9 +331,19 @@ int audit_verb_verify_proof(void *context, int n_operands, char *operands[], str
 				   "that 'sbx-audit setup' printed for its log with --key");
 	if (r < 0)
 		return r == -EIO ? r : TOOL_NO;
-	if (run->verbosity >= 0)
+	if (run->verbosity < 0)
+		return TOOL_YES;
+	if (run->json) {
+		struct json_writer json;
+
+		json_begin_object(&json, &run->out);
+		json_member_u64(&json, "seq", reader.proof.seq);
+		json_member_u64(&json, "size", reader.proof.size);
+		json_end_line(&json);
+	} else {
 		text_addf(&run->out, "record %" PRIu64 " is in the log of size %" PRIu64 "\n",
 			  reader.proof.seq, reader.proof.size);
+	}
 	return TOOL_YES;
 }
 

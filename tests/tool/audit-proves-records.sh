@@ -10,6 +10,8 @@ sbx-audit key change -l "$log" >/dev/null
 append 21 40
 proof=$work/proof
 sbx-audit prove -l "$log" 7 >"$proof"
+run sbx-audit verify-proof --json -k "$key" "$proof"
+check a_proof_that_holds_is_told_in_json python3 -c 'import json, sys; sys.exit("size" not in json.loads(sys.argv[1]))' "$out"
 run sbx-audit verify-proof -k "$key" "$proof"
 check a_proof_holds has_status 0
 check it_says_of_which_record out_has 'record 7 is in the log of'
