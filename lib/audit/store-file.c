@@ -54,15 +54,19 @@ static const struct {
 int store_fail(struct store *store, const char *doing, struct sbx_error *err)
 {
 	int sqlite = sqlite3_errcode(store->db), code = -EIO;
+	int from_kernel = sqlite3_system_errno(store->db);
 	const char *fix = "check the file system";
+
+	if (sqlite == SQLITE_CANTOPEN && (from_kernel == EMFILE || from_kernel == ENFILE))
+		return error_fill(err, -from_kernel, NULL, NULL, "cannot %s the segment '%s'",
+				  doing, store->name);
 
 	for (size_t i = 0; i < N_ELEMENTS(causes); i++)
 		if (causes[i].sqlite == sqlite) {
 			code = causes[i].code;
 			fix = causes[i].fix;
 		}
-	if (sqlite == SQLITE_IOERR && (sqlite3_system_errno(store->db) == ENOSPC ||
-				       sqlite3_system_errno(store->db) == EDQUOT)) {
+	if (sqlite == SQLITE_IOERR && (from_kernel == ENOSPC || from_kernel == EDQUOT)) {
 		code = -ENOSPC;
 		fix = "free some space on the file system";
 	}

@@ -29,6 +29,14 @@ check a_file_in_the_place_of_a_log_cannot_be_read all_end_with 5 "$work/file"
 check a_segment_that_is_no_database_cannot_be_read all_end_with 5 "$work/junk"
 check a_log_that_is_there_can_be_read all_end_with 0 "$log"
 
+# SQLite only says that it could not open the file.
+blamed=''
+for limit in 4 5 6 7 8 9 10 11 12 13 14; do
+	run sh -c 'ulimit -n "$0" && exec sbx-audit verify --full -l "$1"' "$limit" "$log"
+	! err_has permissions || blamed="$blamed $limit"
+done
+check permissions_are_not_blamed_for_a_lack_of_open_files test -z "$blamed"
+
 # A command of a fix that is pasted must not use the default log.
 run sbx-audit append -l "$work/it's new" </dev/null
 check the_log_is_named_in_a_fix err_has "fix: create it with 'sbx-audit setup --log '$work/it'\\''s new''"
