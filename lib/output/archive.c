@@ -78,7 +78,11 @@ static int fail(struct writer *writer, int code, const char *what)
 static int fail_in_archive(struct writer *writer)
 {
 	const char *text = archive_error_string(writer->archive);
+	int code = archive_errno(writer->archive);
 
+	/* Of a write(2) that failed, the text only says that it failed. */
+	if (code == ENOSPC || code == EDQUOT || code == EFBIG)
+		return fail(writer, -code, strerror(code));
 	return fail(writer, -EIO, text ? text : "cannot be written");
 }
 

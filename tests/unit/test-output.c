@@ -234,6 +234,19 @@ static void a_time_that_was_over_before_archives_nothing(void)
 	expect_eq(size_of(rig.target), 0);
 }
 
+static void a_full_disk_is_named(void)
+{
+	_cleanup_rig_ struct rig rig = rig_make();
+	_cleanup_close_ int fd = make_file(&rig, "content");
+	static const char block[64 * 1024] = "x";
+
+	expect_eq(write(fd, block, sizeof(block)), sizeof(block));
+	close_fd(&rig.target);
+	rig.target = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	expect_eq(archive(&rig, now_usec + 1000000), -ENOSPC);
+	expect(rig.result.why && strstr(rig.result.why, "No space left on device"));
+}
+
 static void names_are_left_when_the_time_is_over(void)
 {
 	_cleanup_rig_ struct rig rig = rig_make();
@@ -254,6 +267,7 @@ static const struct test tests[] = {
 	TEST(a_hole_is_left_when_the_time_is_over),
 	TEST(many_holes_are_left_when_the_time_is_over),
 	TEST(a_time_that_was_over_before_archives_nothing),
+	TEST(a_full_disk_is_named),
 	TEST(names_are_left_when_the_time_is_over),
 	TEST_END,
 };
