@@ -24,7 +24,12 @@
 
 int spawn_find(char ret[4096], struct sbx_error *err)
 {
-	if (path_beside_program(SPAWN_NAME, ret, 4096) == 0 && access(ret, X_OK) == 0)
+	int r = path_beside_program(SPAWN_NAME, ret, 4096);
+
+	if (r < 0)
+		return error_fill(err, r, "the path of this program cannot be determined",
+				  "mount /proc", "cannot find " SPAWN_NAME);
+	if (access(ret, X_OK) == 0)
 		return 0;
 	return error_fill(err, -ENOPKG, "it is not in the directory of " CTL_TOOL,
 			  "install both from the same package", "cannot find " SPAWN_NAME);

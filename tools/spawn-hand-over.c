@@ -71,9 +71,11 @@ int spawn_hand_over(const struct spawn_run *run, struct sbx_error *err)
 	char path[PATH_MAX];
 	int r = spawn_module_path("../tools", "spawn-with-modules", "", path, sizeof(path));
 
-	if (r == 0)
-		r = read_words(&text, &words, err);
-	if (r != 0)
+	if (r < 0)
+		return error_fill(err, r, "the path of this program cannot be determined",
+				  "mount /proc", "cannot find spawn-with-modules");
+	r = read_words(&text, &words, err);
+	if (r < 0)
 		return r;
 	(void)umask(run->umask);
 	(void)execv(path, words);

@@ -116,7 +116,8 @@ static void answer(const struct host *host, struct answer ret[N_FACTS])
 {
 	bool second = host->landlock_abi > 0 && host->has_seccomp;
 
-	hold(ret, FACT_FULL, host->has_userns && host->has_proc && second);
+	/* Where no /proc can be mounted, the sandbox has none. */
+	hold(ret, FACT_FULL, host->has_userns && second);
 	hold(ret, FACT_REDUCED, second && host->cgroup && host->has_cgroup_kill);
 	hold(ret, FACT_USERNS, host->has_userns);
 	hold(ret, FACT_PROC, host->has_proc);
@@ -221,7 +222,7 @@ static void add_verdict(struct text *out, const struct answer answers[N_FACTS])
 
 	text_add_char(out, '\n');
 	if (answers[FACT_FULL].holds)
-		text_add(out, "ready");
+		text_add(out, answers[FACT_PROC].holds ? "ready" : "ready, without /proc");
 	else if (answers[FACT_REDUCED].holds)
 		text_add(out, "ready for --min-tier reduced only");
 	else

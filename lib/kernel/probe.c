@@ -256,6 +256,12 @@ void host_explain_userns(int code, struct sbx_error *err)
 {
 	_cleanup_close_ int sysctl = open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
+	/* IDs are mapped by files in it. */
+	if (access("/proc/self", F_OK) < 0 && errno == ENOENT) {
+		error_explain(err, "there is no /proc, by which a user namespace is set up",
+			      "mount it: mount -t proc proc /proc");
+		return;
+	}
 	probe_explain_userns(sysctl, prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0, code, err);
 }
 

@@ -95,7 +95,16 @@ if [ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null; then
 		check "a_registry_that_another_user_has_taken_is_refused_$i" has_status 125
 		check "the_error_names_the_possible_owner_$i" err_has 'it belongs to another user, who may have created it first'
 	done
+	# The rest of /proc is needed for messages, too.
+	without_proc() { unshare --mount --propagation=private sh -c 'mount -t tmpfs tmpfs /proc && exec "$@"' sh "$@"; }
+	for command in 'sbx-spawn -- echo ran' 'sbx-spawn --out new -- echo ran' 'sbx-ctl create -- echo ran'; do
+		# shellcheck disable=SC2086 # words
+		run without_proc $command
+		check "without_proc_nothing_is_run: $command" out_is ''
+		check "proc_is_named: $command" err_has /proc
+	done
 else
 	skip a_registry_that_another_user_has_taken_is_refused_1 'only root can make a /tmp for it'
+	skip without_proc_nothing_is_run 'only root can hide it'
 fi
 finish

@@ -486,6 +486,17 @@ static void a_host_that_can_do_it_all_is_told_in_one_screen(void)
 	expect(strstr(text_string(&text), "/sys/fs/cgroup/a\\x0ab"));
 }
 
+static void without_a_new_proc_it_is_ready(void)
+{
+	_cleanup_text_ struct text text = TEXT_INIT;
+	const struct host host = { .has_userns = true, .landlock_abi = 6, .has_seccomp = true };
+
+	host_add_text(&text, &host);
+	expect(strstr(text_string(&text), "tier full                 yes"));
+	expect(strstr(text_string(&text), "private /proc             no"));
+	expect(strstr(text_string(&text), "\nready, without /proc"));
+}
+
 static void the_same_is_one_object(void)
 {
 	_cleanup_text_ struct text text = TEXT_INIT;
@@ -521,6 +532,7 @@ static const struct test tests[] = {
 	TEST(takes_no_cgroup_that_is_out_of_sight),
 	TEST(every_no_has_a_why),
 	TEST(a_host_that_can_do_it_all_is_told_in_one_screen),
+	TEST(without_a_new_proc_it_is_ready),
 	TEST(the_same_is_one_object),
 	TEST_END,
 };
