@@ -166,6 +166,7 @@ static void start_log(struct tool_run *run)
 {
 	log_init(&run->log, run->tool->command.name, run->verbosity,
 		 environment_value("SBX_DEBUG") != NULL, environment_value("JOURNAL_STREAM"));
+	run->log.is_json = run->json;
 	/* They include -v and -q; only SBX_DEBUG overrides them. */
 	if (run->config && !environment_value("SBX_DEBUG"))
 		run->log.most = level_of(run);

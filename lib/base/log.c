@@ -26,6 +26,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/moment.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -42,6 +43,12 @@ const char *log_level_name(enum log_level level)
 {
 	return (size_t)level < N_ELEMENTS(level_names) ? level_names[level] : NULL;
 }
+
+/* As in errors (error_add_json()), and "debug". */
+static const char *const json_levels[] = {
+	[LOG_LEVEL_ERROR] = "error", [LOG_LEVEL_WARNING] = "warn", [LOG_LEVEL_NOTICE] = "info",
+	[LOG_LEVEL_INFO] = "info",   [LOG_LEVEL_DEBUG] = "debug",
+};
 
 static enum log_level level_for(int verbosity, bool debug)
 {
@@ -212,7 +219,16 @@ static void write_stderr(const struct log *log, enum log_level level, const char
 
 	if (log->is_stream)
 		text_addf(&line, "<%d>", (int)level);
-	text_addf(&line, "%s: %s\n", log->tool, message);
+	if (log->is_json && !log->is_stream) {
+		struct json_writer json;
+
+		json_begin_object(&json, &line);
+		json_member_string(&json, "level", json_levels[level]);
+		json_member_string(&json, "what", message);
+		json_end_line(&json);
+	} else {
+		text_addf(&line, "%s: %s\n", log->tool, message);
+	}
 	if (text_status(&line) < 0)
 		return;
 

@@ -27,6 +27,7 @@ struct log {
 	enum log_level most; /* less important messages are not written */
 	int journal_fd;	     /* connected datagram socket, or -EBADF: then stderr */
 	int stderr_fd;
+	bool is_json;	/* lines on stderr are objects, like errors with --json */
 	bool is_stream; /* stderr is the journal's stream: lines begin with their level as <N> */
 };
 

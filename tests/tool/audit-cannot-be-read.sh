@@ -50,6 +50,8 @@ check and_once_in_the_error eval "err_has 'setup --log $work/empty' && ! err_has
 mv "$log/key" "$work/key"
 check a_log_is_read_without_its_key all_end_with 0 "$log"
 check but_nothing_is_taken_in err_has 'the spool was not imported into the log'
+run sbx-audit query --json -l "$log"
+check which_is_told_in_json err_has '{"level":"info","what":"the spool was not imported'
 mv "$work/key" "$log/key"
 
 run sbx-audit verify-proof --key "$key" "$work/nowhere"

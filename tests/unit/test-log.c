@@ -107,6 +107,16 @@ static void writes_a_line_to_stderr(void)
 	expect_str(waiting(rig.stream), "sbx-x: loaded 3 rules\n");
 }
 
+static void writes_an_object_to_stderr_where_errors_are_objects(void)
+{
+	_cleanup_rig_ struct rig rig = rig_init(false);
+
+	log_deinit(&rig.log);
+	rig.log.is_json = true;
+	log_write(&rig.log, LOG_LEVEL_WARNING, NULL, "no \"%s\"", "x");
+	expect_str(waiting(rig.stream), "{\"level\":\"warn\",\"what\":\"no \\\"x\\\"\"}\n");
+}
+
 static void writes_nothing_below_the_level(void)
 {
 	_cleanup_rig_ struct rig rig = rig_init(false);
@@ -429,6 +439,7 @@ static const struct test tests[] = {
 	TEST(chooses_the_level),
 	TEST(names_its_levels),
 	TEST(writes_a_line_to_stderr),
+	TEST(writes_an_object_to_stderr_where_errors_are_objects),
 	TEST(writes_nothing_below_the_level),
 	TEST(makes_control_characters_visible),
 	TEST(sends_fields_to_the_journal),
