@@ -104,6 +104,7 @@ static void add_owner(struct text *text, const struct spawn_run *run)
 {
 	const struct plan *plan = run->plan;
 	_cleanup_free_ char *path = strdup(plan_working_directory(plan));
+	_cleanup_text_ struct text setting = TEXT_INIT;
 	uid_t owner = path && run->result.exit_code == GIT_FATAL && !is_told_safe(plan)
 			      ? find_owner(plan, path)
 			      : (uid_t)-1;
@@ -114,10 +115,11 @@ static void add_owner(struct text *text, const struct spawn_run *run)
 	text_add_visible_string(text, path);
 	text_addf(text,
 		  "' belongs to uid %u; to use it, add --env GIT_CONFIG_COUNT=1 "
-		  "--env GIT_CONFIG_KEY_0=safe.directory --env 'GIT_CONFIG_VALUE_0=",
+		  "--env GIT_CONFIG_KEY_0=safe.directory --env ",
 		  (unsigned)owner);
-	text_add_visible_string(text, path);
-	text_add(text, "'\n");
+	text_addf(&setting, "GIT_CONFIG_VALUE_0=%s", path);
+	text_add_word_string(text, text_string(&setting));
+	text_add_char(text, '\n');
 }
 
 static void add_git(struct text *text, const struct spawn_run *run)

@@ -100,7 +100,7 @@ if [ "$(id -u)" -ne 0 ]; then
 	finish
 	exit
 fi
-others=$work/others
+others="$work/other user's"
 git init -q "$others"
 mkdir "$others/sub"
 in_others() { (cd "$others/$1" && as "$who" sbx-spawn "${someone[@]}" "${@:2}"); }
