@@ -110,7 +110,6 @@ static int say_check(struct spawn_run *run, struct sbx_error *err)
 /* One line: what is enforced less than requested, and what to type. */
 static void add_notice(struct text *out, const struct plan_notice *notice, bool is_verbose)
 {
-	text_add(out, SPAWN_TOOL ": note: ");
 	text_add_visible_string(out, notice->what);
 	if (is_verbose) {
 		text_add(out, " (");
@@ -121,7 +120,6 @@ static void add_notice(struct text *out, const struct plan_notice *notice, bool 
 		text_add(out, "; ");
 		text_add_visible_string(out, notice->fix);
 	}
-	text_add_char(out, '\n');
 }
 
 static bool is_said(const struct plan_notice *notice, bool is_verbose)
@@ -140,16 +138,18 @@ static void say_notices(const struct spawn_run *run)
 
 	if (run->tool->verbosity < 0)
 		return;
-	for (size_t i = 0; i < plan->n_notices; i++)
-		if (is_said(&plan->notices[i], is_verbose))
-			add_notice(&line, &plan->notices[i], is_verbose);
-	if (is_verbose) {
-		text_add(&line, SPAWN_TOOL ": ");
-		plan_add_tier_line(&line, plan);
-		text_add_char(&line, '\n');
+	for (size_t i = 0; i < plan->n_notices; i++) {
+		if (!is_said(&plan->notices[i], is_verbose))
+			continue;
+		text_reset(&line);
+		add_notice(&line, &plan->notices[i], is_verbose);
+		(void)spawn_say_note(run, "note: ", &line);
 	}
-	if (text_status(&line) == 0)
-		(void)fd_write_all(STDERR_FILENO, text_string(&line), line.len);
+	if (is_verbose) {
+		text_reset(&line);
+		plan_add_tier_line(&line, plan);
+		(void)spawn_say_note(run, "", &line);
+	}
 }
 
 /* Line by line. The plan's text does not contain values of variables, which may be secrets. */
@@ -192,12 +192,11 @@ static void on_unmapped(void *userdata, const char *path, bool is_of_system)
 	if (run->tool->verbosity < 0)
 		return;
 	text_addf(
-		&line, SPAWN_TOOL ": note: in '%s' the command can %s\n", path,
+		&line, "in '%s' the command can %s", path,
 		is_of_system
 			? "change only what other users may change: it is a bind mount of a file system with files such as /etc/shadow, which the owner root could read; --uid chooses another user"
 			: "read only what other users may: its file system does not support id-mapped mounts; --uid chooses a user that may read more");
-	if (text_status(&line) == 0)
-		(void)fd_write_all(STDERR_FILENO, text_string(&line), line.len);
+	(void)spawn_say_note(run, "note: ", &line);
 }
 
 static void on_stopping(void *userdata)

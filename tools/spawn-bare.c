@@ -94,8 +94,7 @@ static int name_ring(const struct spawn_request *request, struct sbx_error *err)
 
 static int begin(struct spawn_run *run, struct sbx_error *err)
 {
-	static const char warning[] =
-		SPAWN_TOOL ": running without any protection (--no-sandbox)\n";
+	_cleanup_text_ struct text warning = TEXT_INIT;
 	int r = spawn_take_fds(run->tool->values, err);
 
 	if (r < 0)
@@ -109,7 +108,8 @@ static int begin(struct spawn_run *run, struct sbx_error *err)
 	r = spawn_record_created(run, err);
 	if (r < 0)
 		return r;
-	if (fd_write_all(STDERR_FILENO, warning, sizeof(warning) - 1) < 0)
+	text_add(&warning, "running without any protection (--no-sandbox)");
+	if (spawn_say_note(run, "", &warning) < 0)
 		return sbx_error_what(err, -EIO, "cannot write the warning about --no-sandbox");
 	return 0;
 }

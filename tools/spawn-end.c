@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/path.h"
 #include "base/units.h"
 #include "kernel/probe.h"
@@ -37,19 +38,16 @@ void spawn_find_repositories(struct spawn_run *run)
 /* Also with -q: git outside would run programs that the command named. */
 void spawn_say_repositories(const struct spawn_run *run)
 {
-	_cleanup_text_ struct text text = TEXT_INIT;
-
 	for (size_t i = 0; i < run->n_repositories; i++) {
-		const char *path = run->repositories[i]->source;
+		_cleanup_text_ struct text text = TEXT_INIT;
 
-		text_add(&text, SPAWN_TOOL ": warning: '");
-		text_add_visible_string(&text, path);
+		text_add_char(&text, '\'');
+		text_add_visible_string(&text, run->repositories[i]->source);
 		text_add(
 			&text,
-			"' has become a repository: git outside may run hooks from it; check it before you use git there\n");
+			"' has become a repository: git outside may run hooks from it; check it before you use git there");
+		(void)spawn_say_note(run, "warning: ", &text);
 	}
-	if (text_status(&text) == 0)
-		(void)fd_write_all(STDERR_FILENO, text_string(&text), text.len);
 }
 
 /* The host's directory that the command sees at @path with the host's owner; false: none. */
@@ -111,7 +109,7 @@ static void add_owner(struct text *text, const struct spawn_run *run)
 
 	if (owner == (uid_t)-1 || owner == plan->uid)
 		return;
-	text_add(text, SPAWN_TOOL ": note: git trusts no repository of another user, and '");
+	text_add(text, "git trusts no repository of another user, and '");
 	text_add_visible_string(text, path);
 	text_addf(text,
 		  "' belongs to uid %u; to use it, add --env GIT_CONFIG_COUNT=1 "
@@ -119,7 +117,6 @@ static void add_owner(struct text *text, const struct spawn_run *run)
 		  (unsigned)owner);
 	text_addf(&setting, "GIT_CONFIG_VALUE_0=%s", path);
 	text_add_word_string(text, text_string(&setting));
-	text_add_char(text, '\n');
 }
 
 static void add_git(struct text *text, const struct spawn_run *run)
@@ -130,11 +127,10 @@ static void add_git(struct text *text, const struct spawn_run *run)
 	if (text->len > 0 || !path)
 		return;
 	/* git itself only reports a read-only file system. */
-	text_add(text, SPAWN_TOOL ": note: '");
+	text_add_char(text, '\'');
 	text_add_visible_string(text, path);
 	text_add(text, "' is read-only in the sandbox; to add and commit, use --write ");
 	text_add_visible_string(text, run->plan->git_argument);
-	text_add_char(text, '\n');
 }
 
 /* The filter returns EPERM, which tracers report as a setting of the host. */
@@ -142,8 +138,8 @@ static void add_ptrace(struct text *text, const struct spawn_run *run)
 {
 	if (!run->request.ptrace)
 		text_addf(text,
-			  SPAWN_TOOL ": note: without --ptrace no process of the sandbox can "
-				     "trace another; add it for %s\n",
+			  "without --ptrace no process of the sandbox can trace another; add it "
+			  "for %s",
 			  path_last(run->request.argv[0]));
 }
 
@@ -170,28 +166,47 @@ void spawn_say_hint(const struct spawn_run *run)
 	for (size_t i = 0; i < N_ELEMENTS(hints); i++)
 		if (strcmp(hints[i].name, name) == 0)
 			hints[i].add(&text, run);
-	if (text_status(&text) == 0)
-		(void)fd_write_all(STDERR_FILENO, text_string(&text), text.len);
+	if (text.len > 0)
+		(void)spawn_say_note(run, "note: ", &text);
 }
 
 /* Also with -q: the archive lacks files that the command made. */
 void spawn_say_left_out(const struct spawn_run *run)
 {
 	const struct output_result *archived = &run->changes.archived;
-	_cleanup_text_ struct text text = TEXT_INIT;
+	struct sbx_error err = { .code = 0 };
 
 	if (archived->n_left_out == 0 || !archived->first_left_out)
 		return;
-	text_add(&text, SPAWN_TOOL ": warning: '");
-	text_add_visible_string(&text, archived->first_left_out);
-	text_addf(&text, "'%s %s not in '%s'\n", archived->n_left_out > 1 ? " and others" : "",
-		  archived->n_left_out > 1 ? "are" : "is", run->changes.tar);
-	text_add(&text,
-		 "  why: in an archive a name that begins with '.wh.' marks a removed file, and "
-		 "it has no FIFOs and sockets\n"
-		 "  fix: use a directory with --out, or let the command use other names\n");
-	if (text_status(&text) == 0)
-		(void)fd_write_all(STDERR_FILENO, text_string(&text), text.len);
+	(void)sbx_error_what(&err, 0, "'%s'%s %s not in '%s'", archived->first_left_out,
+			     archived->n_left_out > 1 ? " and others" : "",
+			     archived->n_left_out > 1 ? "are" : "is", run->changes.tar);
+	error_explain(&err,
+		      "in an archive a name that begins with '.wh.' marks a removed file, and it "
+		      "has no FIFOs and sockets",
+		      "use a directory with --out, or let the command use other names");
+	err.level = SBX_LEVEL_WARN;
+	tool_tell(run->tool, &err);
+}
+
+int spawn_say_note(const struct spawn_run *run, const char *kind, const struct text *body)
+{
+	_cleanup_text_ struct text line = TEXT_INIT;
+	struct json_writer json;
+	int r = text_status(body);
+
+	if (r < 0)
+		return r;
+	if (run->tool->json) {
+		json_begin_object(&json, &line);
+		json_member_string(&json, "level", kind[0] == 'w' ? "warn" : "info");
+		json_member_string(&json, "what", text_string(body));
+		json_end_line(&json);
+	} else {
+		text_addf(&line, SPAWN_TOOL ": %s%s\n", kind, text_string(body));
+	}
+	r = text_status(&line);
+	return r < 0 ? r : fd_write_all(STDERR_FILENO, text_string(&line), line.len);
 }
 
 void spawn_say_line(const struct spawn_run *run, enum sbx_level level, const struct text *line)

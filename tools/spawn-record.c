@@ -34,12 +34,11 @@ static void say_fallback(const struct spawn_run *run)
 	const char *place = run->recorder.state_directory;
 	_cleanup_text_ struct text line = TEXT_INIT;
 
-	text_add(&line, SPAWN_TOOL ": note: audit records go to '");
+	text_add(&line, "audit records go to '");
 	text_add_visible_string(&line, place);
 	text_add(&line, "/" RECORD_SPOOL_DIRECTORY "', which the next boot may remove; set HOME or "
-			"XDG_STATE_HOME to a directory that you can write\n");
-	if (text_status(&line) == 0)
-		(void)fd_write_all(STDERR_FILENO, text_string(&line), line.len);
+			"XDG_STATE_HOME to a directory that you can write");
+	(void)spawn_say_note(run, "note: ", &line);
 }
 
 int spawn_open_spool(struct spawn_run *run, struct sbx_error *err)

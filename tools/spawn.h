@@ -238,6 +238,9 @@ void spawn_say_left_out(const struct spawn_run *run);
 /* Prints why the command was ended, if the status does not say so. */
 void spawn_explain_end(const struct spawn_run *run, struct sbx_error *err);
 /* Prints a line as an error with only a "what", so that --json contains it. */
+/* Writes a line to stderr: @kind ("note: ", "warning: " or "") and @body, which is escaped; with
+ * --json an object. */
+int spawn_say_note(const struct spawn_run *run, const char *kind, const struct text *body);
 void spawn_say_line(const struct spawn_run *run, enum sbx_level level, const struct text *line);
 
 /* spawn-report.c: opens the directory of --report before the command could replace it. A report

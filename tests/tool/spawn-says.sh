@@ -225,4 +225,17 @@ if [ "$(id -u)" -eq 0 ]; then
 else
 	skip an_unusable_runtime_directory_names_the_variable 'only root has directories of others'
 fi
+# Notes are objects with --json, like errors.
+who=user
+lines_are_json() { printf '%s\n' "$err" | python3 -c 'import json, sys; sys.exit(not all(json.loads(line)["what"] for line in sys.stdin))'; }
+run spawn --json -v -- true
+check the_tier_is_told_in_json lines_are_json
+run spawn --json --no-sandbox -- true
+check the_warning_of_no_sandbox_is_json lines_are_json
+mkdir "$work/programs"
+printf '#!/bin/sh\nexit 1\n' >"$work/programs/strace"
+chmod 755 "$work/programs/strace"
+run spawn --json --read "$work/programs" -- "$work/programs/strace"
+check a_hint_is_told_in_json lines_are_json
+check a_hint_has_no_prefix err_has '"what":"without --ptrace'
 finish
