@@ -55,15 +55,6 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
 };
 /* clang-format on */
 
-static const char *const refusals[MESSAGE_N_REFUSALS] = {
-	[MESSAGE_UNKNOWN_TYPE] = "unknown_type",
-	[MESSAGE_WRONG_SENDER] = "wrong_sender",
-	[MESSAGE_REQUEST_ID_NOT_ZERO] = "request_id_not_zero",
-	[MESSAGE_REQUEST_ID_MISSING] = "request_id_missing",
-	[MESSAGE_PAYLOAD_TOO_SHORT] = "payload_too_short",
-	[MESSAGE_PAYLOAD_TOO_LONG] = "payload_too_long",
-};
-
 const struct message_row *message_row(unsigned type)
 {
 	return type < N_ELEMENTS(rows) && rows[type].name ? &rows[type] : NULL;
@@ -74,14 +65,6 @@ const char *message_name(unsigned type)
 	const struct message_row *row = message_row(type);
 
 	return row ? row->name : NULL;
-}
-
-int message_find(const char *name)
-{
-	for (unsigned type = 0; type < N_ELEMENTS(rows); type++)
-		if (rows[type].name && strcmp(rows[type].name, name) == 0)
-			return (int)type;
-	return -ENOENT;
 }
 
 int message_check(unsigned type, enum message_sender sender, uint32_t request_id,
@@ -102,11 +85,6 @@ int message_check(unsigned type, enum message_sender sender, uint32_t request_id
 	if (payload_size > row->payload_max)
 		return MESSAGE_PAYLOAD_TOO_LONG;
 	return MESSAGE_OK;
-}
-
-const char *message_refusal_name(int refusal)
-{
-	return refusal > 0 && refusal < MESSAGE_N_REFUSALS ? refusals[refusal] : NULL;
 }
 
 int message_request_id(uint64_t id, uint32_t *ret)

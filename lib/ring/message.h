@@ -98,13 +98,9 @@ enum message_refusal {
 /* NULL if no message has this type. */
 const struct message_row *message_row(unsigned type);
 const char *message_name(unsigned type);
-/* The type with the name, in capital letters; -ENOENT. */
-int message_find(const char *name);
 /* 0, or an enum message_refusal. @sender is the one side that has sent the frame. */
 int message_check(unsigned type, enum message_sender sender, uint32_t request_id,
 		  size_t payload_size);
-/* "wrong_sender"; NULL for MESSAGE_OK and for numbers that are not defined. */
-const char *message_refusal_name(int refusal);
 /* CDMF has request ids of 64 bits: -ERANGE for one that the frame cannot carry. */
 int message_request_id(uint64_t id, uint32_t *ret);
 

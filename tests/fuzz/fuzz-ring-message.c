@@ -66,7 +66,7 @@ static void check_side(unsigned type, enum message_sender sender, uint32_t id, s
 	int r = message_check(type, sender, id, n_payload);
 
 	check((r == MESSAGE_UNKNOWN_TYPE) == !row);
-	check(r == MESSAGE_OK || message_refusal_name(r));
+	check(r >= MESSAGE_OK && r < MESSAGE_N_REFUSALS);
 	if (r == MESSAGE_OK)
 		check((row->sender & sender) && n_payload >= row->payload_min &&
 		      n_payload <= row->payload_max &&

@@ -56,10 +56,8 @@ static void numbers_are_those_of_the_protocols(void)
 	};
 	size_t n_known = 0;
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		expect_str(message_name(numbers[i].type), numbers[i].name);
-		expect_eq(message_find(numbers[i].name), numbers[i].type);
-	}
 	for (unsigned type = 0; type < 256; type++)
 		n_known += message_row(type) != NULL;
 	expect_eq(n_known, sizeof(numbers) / sizeof(numbers[0]));
@@ -90,9 +88,6 @@ static void refuses_types_that_no_message_has(void)
 		expect(!message_name(types[i]));
 		expect_eq(message_check(types[i], MESSAGE_BY_WORKER, 0, 0), MESSAGE_UNKNOWN_TYPE);
 	}
-	expect_eq(message_find("fs_read"), -ENOENT);
-	expect_eq(message_find("FS_READ "), -ENOENT);
-	expect_eq(message_find(""), -ENOENT);
 }
 
 static void refuses_a_message_from_the_other_side(void)
@@ -148,16 +143,6 @@ static void a_payload_has_the_size_of_its_type(void)
 		  MESSAGE_PAYLOAD_TOO_LONG);
 	expect_eq(message_check(MESSAGE_SHUTDOWN, MESSAGE_BY_SUPERVISOR, 9, 31),
 		  MESSAGE_PAYLOAD_TOO_SHORT);
-}
-
-static void every_refusal_has_a_name(void)
-{
-	expect(!message_refusal_name(MESSAGE_OK));
-	expect(!message_refusal_name(-1));
-	expect(!message_refusal_name(MESSAGE_N_REFUSALS));
-	for (int i = 1; i < MESSAGE_N_REFUSALS; i++)
-		expect(message_refusal_name(i) && message_refusal_name(i)[0]);
-	expect_str(message_refusal_name(MESSAGE_WRONG_SENDER), "wrong_sender");
 }
 
 static void refuses_a_request_id_that_the_frame_cannot_carry(void)
@@ -314,7 +299,6 @@ static const struct test tests[] = {
 	TEST(output_and_code_have_no_request_id),
 	TEST(what_waits_has_a_request_id),
 	TEST(a_payload_has_the_size_of_its_type),
-	TEST(every_refusal_has_a_name),
 	TEST(refuses_a_request_id_that_the_frame_cannot_carry),
 	TEST(reads_a_module_message),
 	TEST(prints_what_it_reads),
