@@ -145,7 +145,6 @@ struct extension {
 	struct program program;
 	int epoll_fd;
 	int timer_fd;
-	uint64_t n_starts;
 	uint64_t limit_usec; /* deadline of one answer */
 	uint64_t pause_usec;
 	uint64_t restart_usec; /* when to restart it; 0: it is running */
@@ -210,7 +209,6 @@ static int extension_start(struct extension *extension)
 	extension->has_begun = false;
 	extension->n_unread = 0;
 	extension->restart_usec = 0;
-	extension->n_starts++;
 	return 0;
 }
 
@@ -504,11 +502,6 @@ int extension_fd(const struct extension *extension)
 const char *extension_name(const struct extension *extension)
 {
 	return extension->name;
-}
-
-uint64_t extension_restarts(const struct extension *extension)
-{
-	return extension->n_starts - 1;
 }
 
 pid_t extension_pid(const struct extension *extension)

@@ -67,5 +67,4 @@ int extension_fd(const struct extension *extension);
 int extension_next(struct extension *extension, uint64_t *ret_number, struct policy_vote *ret);
 
 const char *extension_name(const struct extension *extension);
-uint64_t extension_restarts(const struct extension *extension);
 pid_t extension_pid(const struct extension *extension); /* 0 while it is not running */
