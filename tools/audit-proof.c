@@ -423,11 +423,10 @@ static int read_hashed(void *userdata, uint64_t index, struct audit_hash *ret)
 
 static int fail_deleted(const struct leaves *leaves, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -ERANGE, "the records before %" PRIu64 " were deleted",
-			     leaves->begin.first);
-	sbx_error_why(err, "they exceeded the retention time or the size limit of the policy");
-	sbx_error_fix(err, "restore the archives with them from a copy");
-	return -ERANGE;
+	return error_fill(err, -ERANGE,
+			  "they exceeded the retention time or the size limit of the policy",
+			  "restore the archives with them from a copy",
+			  "the records before %" PRIu64 " were deleted", leaves->begin.first);
 }
 
 /* ---- checkpoints ---- */

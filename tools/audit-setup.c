@@ -67,9 +67,9 @@ int audit_make_log(const struct audit_values *values, struct sbx_error *err)
 		return r;
 	r = make_parents(directory.data);
 	if (r < 0) { /* it ends at the directory that cannot be created */
-		(void)sbx_error_what(err, r, "cannot create the directory '%s'", directory.data);
-		sbx_error_fix(err, "choose a directory that this user may create, with --log");
-		return r;
+		return error_fill(err, r, NULL,
+				  "choose a directory that this user may create, with --log",
+				  "cannot create the directory '%s'", directory.data);
 	}
 	return audit_log_create(&options, err);
 }
@@ -111,9 +111,9 @@ int audit_verb_key(void *context, int n_operands, char *operands[], struct sbx_e
 	int r = places_directory(run->values, &directory, err);
 
 	if (n_operands > 0 && !is_change) {
-		(void)sbx_error_what(err, -EINVAL, "unknown action '%s'", operands[0]);
-		sbx_error_why(err, "a key can be printed, or changed");
-		sbx_error_fix(err, "write 'sbx-audit key', or 'sbx-audit key change'");
+		(void)error_fill(err, -EINVAL, "a key can be printed, or changed",
+				 "write 'sbx-audit key', or 'sbx-audit key change'",
+				 "unknown action '%s'", operands[0]);
 		return TOOL_USAGE;
 	}
 	if (r >= 0)

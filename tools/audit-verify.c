@@ -140,11 +140,10 @@ static int read_origin(int directory, char ret[NOTE_NAME_SIZE], struct sbx_error
 
 	if (r == 0 && list.n == 0)
 		r = -ENOENT;
-	if (r < 0) {
-		(void)sbx_error_what(err, r, "cannot determine which log this is");
-		sbx_error_fix(err, "name the directory of a log, and its key with --key");
-		return r;
-	}
+	if (r < 0)
+		return error_fill(err, r, NULL,
+				  "name the directory of a log, and its key with --key",
+				  "cannot determine which log this is");
 	r = segment_open(directory, &list.files[0], &segment, err);
 	if (r >= 0)
 		r = segment_read_about(segment, &about, err);

@@ -110,13 +110,8 @@ static int read_refusal(const struct tree *tree, struct sbx_error *err)
 		what = reasons->first->text;
 		why = reasons->first->next ? reasons->first->next->text : NULL;
 	}
-	(void)sbx_error_what(err, r < 0 ? r : -EPROTO, "%s",
-			     what ? what : "the service did not do it");
-	if (why)
-		sbx_error_why(err, "%s", why);
-	if (text_of(tree, "fix"))
-		sbx_error_fix(err, "%s", text_of(tree, "fix"));
-	return r < 0 ? r : -EPROTO;
+	return error_fill(err, r < 0 ? r : -EPROTO, why, text_of(tree, "fix"), "%s",
+			  what ? what : "the service did not do it");
 }
 
 /*

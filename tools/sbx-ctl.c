@@ -137,9 +137,7 @@ void ctl_deinit(struct ctl *ctl)
 int ctl_fail(struct sbx_error *err, int code, const char *doing, const char *id, const char *why,
 	     const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot %s '%s'", doing, id);
-	if (why)
-		sbx_error_why(err, "%s", why);
+	(void)error_fill(err, code, why, NULL, "cannot %s '%s'", doing, id);
 	if (fix)
 		error_fix_for(err, fix, id);
 	return code;

@@ -325,11 +325,10 @@ int tool_flush(struct tool_run *run, struct sbx_error *err)
 	if (r == 0)
 		r = fd_write_all(STDOUT_FILENO, text_string(&run->out), run->out.len);
 	text_reset(&run->out);
-	if (r < 0) {
-		(void)sbx_error_what(err, r, "cannot write the output");
-		sbx_error_fix(err, "check where standard output goes: disk space, a closed pipe");
-	}
-	return r;
+	return r < 0 ? error_fill(err, r, NULL,
+				  "check where standard output goes: disk space, a closed pipe",
+				  "cannot write the output")
+		     : 0;
 }
 
 /* A setting with the values always, never and auto. */

@@ -621,13 +621,10 @@ int trail_follow(struct audit_trail *trail, struct hasher *hasher, const void *n
 	if (r < 0)
 		return r;
 	why = why_not(trail, &next);
-	if (why) {
-		(void)sbx_error_what(err, -EBADMSG, "cannot accept the checkpoint of size %" PRIu64,
-				     next.size);
-		sbx_error_why(err, "%s", why);
-		sbx_error_fix(err, "compare the log with a copy that was kept elsewhere");
-		return -EBADMSG;
-	}
+	if (why)
+		return error_fill(err, -EBADMSG, why,
+				  "compare the log with a copy that was kept elsewhere",
+				  "cannot accept the checkpoint of size %" PRIu64, next.size);
 	if (next.is_last_of_epoch)
 		r = note_verifier_make(hasher, trail->verifier.name, next.next_key, &verifier);
 	if (r < 0)

@@ -254,12 +254,10 @@ static size_t left(const struct reading *reading)
 
 static int fail(const struct reading *reading, const char *why, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -EBADMSG, "cannot read line %u of the heads from elsewhere",
-			     reading->line);
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "write signed checkpoints as the log publishes them, or lines "
-			   "'SIZE ROOT'");
-	return -EBADMSG;
+	return error_fill(err, -EBADMSG, why,
+			  "write signed checkpoints as the log publishes them, or lines "
+			  "'SIZE ROOT'",
+			  "cannot read line %u of the heads from elsewhere", reading->line);
 }
 
 /* *@n_max is the allocated number. */

@@ -274,12 +274,10 @@ int audit_gather(const struct gather_options *options, uint64_t *ret_n_files, st
 	    fstat(options->inbox, &gather.inbox) < 0)
 		return sbx_error_what(err, -errno, "cannot pass on spools");
 	if (gather.staging.st_uid != geteuid() || (gather.staging.st_mode & 077) != 0 ||
-	    (gather.inbox.st_mode & 077) != 0) {
-		(void)sbx_error_what(err, -EPERM, "cannot pass on spools");
-		sbx_error_why(err, "other users could change the records in transit");
-		sbx_error_fix(err, "set the mode of the spool and of the log's directory to 0700");
-		return -EPERM;
-	}
+	    (gather.inbox.st_mode & 077) != 0)
+		return error_fill(err, -EPERM, "other users could change the records in transit",
+				  "set the mode of the spool and of the log's directory to 0700",
+				  "cannot pass on spools");
 	finish_all(&gather);
 	if (gather.staging.st_dev != gather.inbox.st_dev ||
 	    gather.staging.st_ino != gather.inbox.st_ino)

@@ -510,10 +510,9 @@ static int check_said(struct audit_log *log, const struct audit_stub *stub, stru
 	if (stub_read(body->data, body->len, &said) == 0 && said.first == stub->first &&
 	    said.last == stub->last && audit_hash_equal(&said.root, &stub->root))
 		return 0;
-	(void)sbx_error_what(err, -EINVAL, "cannot record that an archive is deleted");
-	sbx_error_why(err, "a pattern for secrets cuts something out of that record");
-	sbx_error_fix(err, "make the patterns match less");
-	return -EINVAL;
+	return error_fill(err, -EINVAL, "a pattern for secrets cuts something out of that record",
+			  "make the patterns match less",
+			  "cannot record that an archive is deleted");
 }
 
 static int add_stub(struct audit_log *log, const struct audit_stub *stub, const char *members,

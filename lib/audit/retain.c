@@ -13,9 +13,8 @@
 #include <string.h>
 #include <time.h>
 
-#include <sbx/error.h>
-
 #include "audit/retain-work.h"
+#include "base/error.h"
 #include "base/moment.h"
 #include "base/text.h"
 
@@ -179,9 +178,9 @@ static int say_level(struct audit_log *log, uint64_t n_bytes, uint64_t max_bytes
 
 static int fail(struct sbx_error *err, int code)
 {
-	(void)sbx_error_what(err, code, "cannot read the directory of the log");
-	sbx_error_fix(err, code == -ENOMEM ? "free some memory" : "check its permissions");
-	return code;
+	return error_fill(err, code, NULL,
+			  code == -ENOMEM ? "free some memory" : "check its permissions",
+			  "cannot read the directory of the log");
 }
 
 /* ---- files that cannot be processed ---- */

@@ -76,10 +76,9 @@ int store_fail(struct store *store, const char *doing, struct sbx_error *err)
 
 int store_fail_format(const char *name, const char *why, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -EBADMSG, "cannot use the segment '%s'", name);
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "move it out of the log's directory, and keep it: it was changed");
-	return -EBADMSG;
+	return error_fill(err, -EBADMSG, why,
+			  "move it out of the log's directory, and keep it: it was changed",
+			  "cannot use the segment '%s'", name);
 }
 
 static int fail_file(const char *name, int code, const char *why, const char *fix,

@@ -195,10 +195,10 @@ static int prepare_directory(const char *file, const char *path, enum config_ori
 
 	if (directory == -ELOOP || directory == -EXDEV)
 		return cannot_open(path, directory, err);
-	if (directory < 0) {
-		(void)sbx_error_what(err, directory, "cannot create the directory of '%s'", path);
-		sbx_error_fix(err, "create it with mkdir -p, or choose another file with --where");
-	}
+	if (directory < 0)
+		return error_fill(err, directory, NULL,
+				  "create it with mkdir -p, or choose another file with --where",
+				  "cannot create the directory of '%s'", path);
 	return directory;
 }
 

@@ -15,17 +15,16 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <sbx/error.h>
-
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/units.h"
 
 static int refuse(struct sbx_error *err, int code)
 {
-	(void)sbx_error_what(err, code, "cannot take over the sockets of the service manager");
-	sbx_error_fix(err, "start it by its .socket unit, or unset LISTEN_PID, LISTEN_FDS and "
-			   "LISTEN_FDNAMES");
-	return code;
+	return error_fill(err, code, NULL,
+			  "start it by its .socket unit, or unset LISTEN_PID, LISTEN_FDS and "
+			  "LISTEN_FDNAMES",
+			  "cannot take over the sockets of the service manager");
 }
 
 static int parse_number(const char *name, const char *value, uint64_t least, uint64_t most,

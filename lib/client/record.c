@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/json.h"
 #include "record/record.h"
 
@@ -79,11 +80,10 @@ static int check_members(const char *members)
 
 static int refuse(struct sbx_error *err, int r)
 {
-	(void)sbx_error_what(err, -EINVAL, "cannot write a record");
-	sbx_error_why(err, r == -EEXIST ? "a member has a name that the library writes itself"
-					: "its members are not one JSON object");
-	sbx_error_fix(err, "see sbx/record.h");
-	return -EINVAL;
+	return error_fill(err, -EINVAL,
+			  r == -EEXIST ? "a member has a name that the library writes itself"
+				       : "its members are not one JSON object",
+			  "see sbx/record.h", "cannot write a record");
 }
 
 int sbx_record(struct sbx_recorder *recorder, const char *event, const char *tool,

@@ -154,10 +154,9 @@ int sbx_spawn(const struct sbx_spawn_config *config, pid_t *ret_pid, struct sbx_
 	r = start(config, &copies, words, ret_pid);
 	if (r == 0)
 		return 0;
-	(void)sbx_error_what(err, -r, "cannot execute '%s'",
-			     config->program ? config->program : PROGRAM_DEFAULT);
-	sbx_error_fix(err, "install sbx-spawn there, or set 'program' to its path");
-	return -r;
+	return error_fill(err, -r, NULL, "install sbx-spawn there, or set 'program' to its path",
+			  "cannot execute '%s'",
+			  config->program ? config->program : PROGRAM_DEFAULT);
 }
 
 int sbx_spawn_wait(pid_t pid, int *ret_status, struct sbx_error *err)

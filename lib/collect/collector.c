@@ -21,6 +21,7 @@
 #include "audit/checkpoint.h"
 #include "audit/heads.h"
 #include "audit/key.h"
+#include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/moment.h"
@@ -367,9 +368,7 @@ int collector_finish(struct collector *collector, struct sbx_error *err)
 	tell_status(collector);
 	if (r == 0)
 		return 0;
-	(void)sbx_error_what(err, r, "%zu accepted records are not in the log",
-			     collector->group.queue.n);
-	sbx_error_why(err, "%s", collector->group.problem);
-	sbx_error_fix(err, "free some space for the log, and start the service again");
-	return r;
+	return error_fill(err, r, collector->group.problem,
+			  "free some space for the log, and start the service again",
+			  "%zu accepted records are not in the log", collector->group.queue.n);
 }

@@ -166,11 +166,9 @@ static int find_cwd(struct arena *arena, const char **ret, struct sbx_error *err
 	*ret = r == 0 ? arena_copy(arena, path, strlen(path)) : NULL;
 	if (r == 0 && !*ret)
 		r = -ENOMEM;
-	if (r < 0) {
-		(void)sbx_error_what(err, r, "cannot find the working directory");
-		sbx_error_fix(err, "change to a directory that exists");
-	}
-	return r;
+	return r < 0 ? error_fill(err, r, NULL, "change to a directory that exists",
+				  "cannot find the working directory")
+		     : r;
 }
 
 /* @project may contain links, or not exist. */

@@ -218,10 +218,7 @@ static void refuse_for(struct connection *connection, int code, const char *why,
 {
 	struct sbx_error err = { .code = 0 };
 
-	(void)sbx_error_what(&err, code, "cannot start a proxy");
-	sbx_error_why(&err, "%s", why);
-	if (fix)
-		sbx_error_fix(&err, "%s", fix);
+	(void)error_fill(&err, code, why, fix, "cannot start a proxy");
 	refuse(connection, &err);
 }
 

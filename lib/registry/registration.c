@@ -33,9 +33,7 @@
 static int fail(struct sbx_error *err, int code, const char *doing, const char *id, const char *why,
 		const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot %s the sandbox '%s'", doing, id);
-	if (why)
-		sbx_error_why(err, "%s", why);
+	(void)error_fill(err, code, why, NULL, "cannot %s the sandbox '%s'", doing, id);
 	error_fix_for(err, fix, id);
 	return code;
 }

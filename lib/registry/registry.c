@@ -246,11 +246,9 @@ int registry_list(int registry, struct arena *arena, const char *const **ret, st
 	struct arena_rows ids = { .rows = NULL };
 	int r = read_ids(registry, arena, &ids);
 
-	if (r < 0) {
-		(void)sbx_error_what(err, r, "cannot list the sandboxes");
-		sbx_error_fix(err, "check the runtime directory and its file system");
-		return r;
-	}
+	if (r < 0)
+		return error_fill(err, r, NULL, "check the runtime directory and its file system",
+				  "cannot list the sandboxes");
 	if (ids.n_rows > 0)
 		qsort(ids.rows, ids.n_rows, sizeof(const char *), compare_ids);
 	/* The NULL at the end. */

@@ -94,9 +94,7 @@ int buntime_make(size_t total_bytes, int *ret_fd, struct sbx_error *err)
 
 static int refuse(int code, const char *why, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, code, "cannot use the shared memory of a Buntime worker");
-	sbx_error_why(err, "%s", why);
-	return code;
+	return error_fill(err, code, why, NULL, "cannot use the shared memory of a Buntime worker");
 }
 
 /* Without the seals the other side could make the file shorter: SIGBUS at the next access. */
@@ -540,11 +538,10 @@ int buntime_listen(const char *directory, struct buntime_socket *ret, struct sbx
 		return sbx_error_what(err, -ENOMEM, "cannot choose a name for a socket");
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	r = fd < 0 ? -errno : bind_and_listen(fd, path.data);
-	if (r < 0) {
+	if (r < 0)
 		return error_fill(err, r, NULL,
 				  "set RUNTIME_DIRECTORY to a directory that belongs to you",
 				  "cannot listen on '%s'", path.data);
-	}
 	*ret = (struct buntime_socket){ .path = text_take(&path), .fd = take_fd(&fd) };
 	return 0;
 }

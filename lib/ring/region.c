@@ -18,10 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <sbx/error.h>
 #include <sbx/ring.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 
 /* Linux 6.3: the file can never be executed. Older kernels refuse the flag. */
 #ifndef MFD_NOEXEC_SEAL
@@ -73,9 +73,7 @@ static bool is_capacity(uint64_t capacity)
 
 static int fail_to_make(struct sbx_error *err, int code, const char *why)
 {
-	(void)sbx_error_what(err, code, "cannot make a channel in shared memory");
-	if (why)
-		sbx_error_why(err, "%s", why);
+	(void)error_fill(err, code, why, NULL, "cannot make a channel in shared memory");
 	if (code == -EPERM || code == -EACCES || code == -ENOSYS)
 		sbx_error_fix(err, "make it outside of the sandbox: only its client side, which "
 				   "makes no file, is for the inside");
