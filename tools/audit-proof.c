@@ -244,14 +244,14 @@ static int read_proof(struct reader *reader, const char *bytes, size_t n_bytes)
 
 /* ---- checking ---- */
 
-static int follow_trail(const struct reader *reader, struct hasher *hasher,
-			struct audit_trail *trail, struct sbx_error *err)
+static int follow_trail(const struct reader *reader, struct audit_trail *trail,
+			struct sbx_error *err)
 {
 	const char *epoch = text_string(&reader->epochs);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < reader->proof.n_epochs; i++) {
-		r = trail_follow(trail, hasher, epoch, strlen(epoch), err);
+		r = trail_follow(trail, epoch, strlen(epoch), err);
 		if (r == 0 && !trail->last.is_last_of_epoch) {
 			r = sbx_error_what(err, -EBADMSG, "the proof is not valid");
 			sbx_error_why(err, "a checkpoint in 'epochs' does not end an epoch");
@@ -259,12 +259,12 @@ static int follow_trail(const struct reader *reader, struct hasher *hasher,
 		epoch += strlen(epoch) + 1;
 	}
 	return r < 0 ? r
-		     : trail_follow(trail, hasher, text_string(&reader->checkpoint),
-				    reader->checkpoint.len, err);
+		     : trail_follow(trail, text_string(&reader->checkpoint), reader->checkpoint.len,
+				    err);
 }
 
-static int check(const struct reader *reader, struct hasher *hasher,
-		 const struct note_verifier *verifier, struct sbx_error *err)
+static int check(const struct reader *reader, const struct note_verifier *verifier,
+		 struct sbx_error *err)
 {
 	const struct proof *proof = &reader->proof;
 	struct audit_trail trail;
@@ -272,16 +272,16 @@ static int check(const struct reader *reader, struct hasher *hasher,
 	int r;
 
 	trail_begin(&trail, verifier, 0);
-	r = follow_trail(reader, hasher, &trail, err);
+	r = follow_trail(reader, &trail, err);
 	if (r < 0)
 		return r;
 	if (trail.last.size != proof->size)
 		return error_fill(err, -EBADMSG, "its checkpoint covers another number of records",
 				  NULL, "the proof is not valid");
-	r = chain_next(hasher, proof->seq, &proof->previous, text_string(&reader->record),
+	r = chain_next(proof->seq, &proof->previous, text_string(&reader->record),
 		       (uint32_t)reader->record.len, &leaf);
 	if (r >= 0)
-		r = merkle_verify_inclusion(hasher, proof->seq, proof->size, &leaf, proof->path,
+		r = merkle_verify_inclusion(proof->seq, proof->size, &leaf, proof->path,
 					    proof->n_path, &trail.last.root);
 	return r < 0 ? error_fill(err, r, "the record, its number or a hash was changed", NULL,
 				  "the record does not lead to the signed root")
@@ -293,7 +293,6 @@ int audit_verb_verify_proof(void *context, int n_operands, char *operands[], str
 	struct tool_run *run = context;
 	const struct audit_values *values = run->values;
 	_cleanup_reader_ struct reader reader = { .seen = 0 };
-	_cleanup_hasher_ struct hasher *hasher = NULL;
 	_cleanup_free_ char *bytes = NULL;
 	struct note_verifier verifier;
 	const char *path;
@@ -307,12 +306,8 @@ int audit_verb_verify_proof(void *context, int n_operands, char *operands[], str
 				 "no key is given");
 		return TOOL_USAGE;
 	}
-	r = hasher_new(&hasher);
-	if (r == 0 &&
-	    note_verifier_parse(hasher, values->key, strlen(values->key), &verifier, err) < 0)
+	if (note_verifier_parse(values->key, strlen(values->key), &verifier, err) < 0)
 		return TOOL_USAGE;
-	if (r < 0)
-		return r;
 	path = n_operands == 0 || strcmp(operands[0], "-") == 0 ? "/dev/stdin" : operands[0];
 	r = file_read(AT_FDCWD, path, PROOF_BYTES_MAX, &bytes, &n_bytes, err);
 	if (r < 0)
@@ -325,7 +320,7 @@ int audit_verb_verify_proof(void *context, int n_operands, char *operands[], str
 		sbx_error_fix(err, "pass the output of 'sbx-audit prove'");
 		return r == -ENOMEM ? r : TOOL_UNREADABLE;
 	}
-	r = check(&reader, hasher, &verifier, err);
+	r = check(&reader, &verifier, err);
 	if (r < 0 && r != -EIO)
 		sbx_error_fix(err, "get the proof again with 'sbx-audit prove', and pass the key "
 				   "that 'sbx-audit setup' printed for its log with --key");
@@ -364,7 +359,6 @@ struct leaves {
 	struct segment_about begin; /* earlier records were deleted; their tree is known */
 	struct audit_hash *hashes;
 	uint64_t n, n_max;
-	struct hasher *hasher; /* not owned */
 };
 
 static void leaves_free(struct leaves *leaves)
@@ -415,10 +409,9 @@ static int read_leaf(void *userdata, uint64_t index, struct audit_hash *ret)
 
 static int read_hashed(void *userdata, uint64_t index, struct audit_hash *ret)
 {
-	const struct leaves *leaves = userdata;
 	int r = read_leaf(userdata, index, ret);
 
-	return r < 0 ? r : merkle_leaf(leaves->hasher, ret, ret);
+	return r < 0 ? r : merkle_leaf(ret, ret);
 }
 
 static int fail_deleted(const struct leaves *leaves, struct sbx_error *err)
@@ -545,9 +538,8 @@ static int open_all(struct tool_run *run, struct rows *rows, struct leaves *leav
 	return r < 0 ? r : rows_each(rows, 0, add_leaf, leaves, err);
 }
 
-static struct merkle_leaves tree_of(struct leaves *leaves, struct hasher *hasher)
+static struct merkle_leaves tree_of(struct leaves *leaves)
 {
-	leaves->hasher = hasher;
 	return (struct merkle_leaves){ &leaves->begin.frontier, read_hashed, leaves };
 }
 
@@ -556,7 +548,6 @@ static int prove(struct tool_run *run, uint64_t seq, struct sbx_error *err)
 	_cleanup_rows_ struct rows rows = ROWS_INIT;
 	_cleanup_leaves_ struct leaves leaves = { .n = 0 };
 	_cleanup_notes_ struct notes notes = { .arena = ARENA_INIT };
-	_cleanup_hasher_ struct hasher *hasher = NULL;
 	_cleanup_text_ struct text body = TEXT_INIT;
 	struct wanted wanted = { .seq = seq, .body = TEXT_INIT };
 	struct proof proof = { .seq = seq };
@@ -570,19 +561,16 @@ static int prove(struct tool_run *run, uint64_t seq, struct sbx_error *err)
 	r = find_note(&rows, seq + 1, &notes, err);
 	if (r < 0)
 		return r;
-	r = hasher_new(&hasher);
-	if (r < 0)
-		return r;
 	r = rows_each(&rows, seq, copy_record, &wanted, err);
 	body = wanted.body;
 	if (r < 0)
 		return r;
-	tree = tree_of(&leaves, hasher);
+	tree = tree_of(&leaves);
 	/* The chain hash of the previous record. */
 	proof.previous = leaves.begin.previous;
 	r = seq == leaves.begin.first ? 0 : read_leaf(&leaves, seq - 1, &proof.previous);
 	if (r == 0)
-		r = merkle_prove_inclusion_behind(hasher, seq, notes.size, &tree, proof.path);
+		r = merkle_prove_inclusion_behind(seq, notes.size, &tree, proof.path);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot prove record %" PRIu64, seq);
 	proof.n_path = (size_t)r;
@@ -621,7 +609,6 @@ int audit_verb_consistency(void *context, int n_operands, char *operands[], stru
 	struct tool_run *run = context;
 	_cleanup_rows_ struct rows rows = ROWS_INIT;
 	_cleanup_leaves_ struct leaves leaves = { .n = 0 };
-	_cleanup_hasher_ struct hasher *hasher = NULL;
 	struct audit_hash path[MERKLE_PATH_MAX], old_root, new_root;
 	uint64_t old_size, new_size, end;
 	struct merkle_leaves tree;
@@ -632,11 +619,8 @@ int audit_verb_consistency(void *context, int n_operands, char *operands[], stru
 	r = open_all(run, &rows, &leaves, err);
 	if (r < 0)
 		return places_status_of(r);
-	r = hasher_new(&hasher);
-	if (r < 0)
-		return places_status_of(r);
 	end = leaves.begin.first + leaves.n;
-	tree = tree_of(&leaves, hasher);
+	tree = tree_of(&leaves);
 	if (old_size == 0 || old_size > new_size || new_size > end) {
 		(void)sbx_error_what(err, -EINVAL, "cannot compare the log at these two sizes");
 		sbx_error_why(err, "the log has %" PRIu64 " records, and it only grows", end);
@@ -646,9 +630,9 @@ int audit_verb_consistency(void *context, int n_operands, char *operands[], stru
 	}
 	if (old_size < leaves.begin.first)
 		return places_status_of(fail_deleted(&leaves, err));
-	r = merkle_prove_consistency_behind(hasher, old_size, new_size, &tree, path);
-	if (r >= 0 && (merkle_root_behind(hasher, old_size, &tree, &old_root) < 0 ||
-		       merkle_root_behind(hasher, new_size, &tree, &new_root) < 0))
+	r = merkle_prove_consistency_behind(old_size, new_size, &tree, path);
+	if (r >= 0 && (merkle_root_behind(old_size, &tree, &old_root) < 0 ||
+		       merkle_root_behind(new_size, &tree, &new_root) < 0))
 		r = -EIO;
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot prove that the log only grew");

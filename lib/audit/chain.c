@@ -16,7 +16,6 @@
 #include <inttypes.h>
 #include <openssl/sha.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "audit/merkle.h"
@@ -28,35 +27,16 @@
 
 /* ---- hashes ---- */
 
-struct hasher {
+int audit_hash_digest(const struct iovec *parts, size_t n_parts, struct audit_hash *ret)
+{
 	SHA256_CTX context;
-};
 
-int hasher_new(struct hasher **ret)
-{
-	struct hasher *hasher = calloc(1, sizeof(*hasher));
-
-	if (!hasher)
-		return -ENOMEM;
-	*ret = hasher;
-	return 0;
-}
-
-struct hasher *hasher_free(struct hasher *hasher)
-{
-	free(hasher);
-	return NULL;
-}
-
-int hasher_digest(struct hasher *hasher, const struct iovec *parts, size_t n_parts,
-		  struct audit_hash *ret)
-{
-	if (SHA256_Init(&hasher->context) != 1)
+	if (SHA256_Init(&context) != 1)
 		return -EIO;
 	for (size_t i = 0; i < n_parts; i++)
-		if (SHA256_Update(&hasher->context, parts[i].iov_base, parts[i].iov_len) != 1)
+		if (SHA256_Update(&context, parts[i].iov_base, parts[i].iov_len) != 1)
 			return -EIO;
-	return SHA256_Final(ret->bytes, &hasher->context) == 1 ? 0 : -EIO;
+	return SHA256_Final(ret->bytes, &context) == 1 ? 0 : -EIO;
 }
 
 bool audit_hash_equal(const struct audit_hash *a, const struct audit_hash *b)
@@ -93,8 +73,8 @@ static void put_be(uint8_t *at, uint64_t value, unsigned n_bytes)
 		at[i] = (uint8_t)(value >> 8 * (n_bytes - 1 - i));
 }
 
-int chain_next(struct hasher *hasher, uint64_t seq, const struct audit_hash *previous,
-	       const void *bytes, uint32_t n_bytes, struct audit_hash *ret)
+int chain_next(uint64_t seq, const struct audit_hash *previous, const void *bytes, uint32_t n_bytes,
+	       struct audit_hash *ret)
 {
 	uint8_t header[HEADER_SIZE];
 	uint8_t *at = header;
@@ -112,7 +92,7 @@ int chain_next(struct hasher *hasher, uint64_t seq, const struct audit_hash *pre
 		{ .iov_base = (void *)bytes, .iov_len = n_bytes },
 	};
 
-	return hasher_digest(hasher, parts, N_ELEMENTS(parts), ret);
+	return audit_hash_digest(parts, N_ELEMENTS(parts), ret);
 }
 
 /* Checks for lower-case hexadecimal digits, with hyphens where the kernel's boot_id has them. */

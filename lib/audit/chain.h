@@ -18,7 +18,6 @@
 
 #include "base/cleanup.h"
 
-struct hasher;
 struct text;
 
 /* ---- hashes ---- */
@@ -30,15 +29,8 @@ struct audit_hash {
 	uint8_t bytes[AUDIT_HASH_SIZE];
 };
 
-/* 0 or -ENOMEM. */
-int hasher_new(struct hasher **ret);
-struct hasher *hasher_free(struct hasher *hasher);
-CLEANUP_BY(struct hasher, hasher_free)
-#define _cleanup_hasher_ _cleanup_(hasher_free_ptr)
-
 /* Digest of the concatenated @n_parts parts. 0, or -EIO if libcrypto fails. */
-int hasher_digest(struct hasher *hasher, const struct iovec *parts, size_t n_parts,
-		  struct audit_hash *ret);
+int audit_hash_digest(const struct iovec *parts, size_t n_parts, struct audit_hash *ret);
 
 bool audit_hash_equal(const struct audit_hash *a, const struct audit_hash *b);
 /* As lower-case hexadecimal digits, without a NUL. */
@@ -53,8 +45,8 @@ void audit_hash_add_hex(struct text *out, const struct audit_hash *hash);
 #define AUDIT_PUBLIC_KEY_SIZE 32
 
 /* @previous may be @ret. 0, or -EIO if libcrypto fails. */
-int chain_next(struct hasher *hasher, uint64_t seq, const struct audit_hash *previous,
-	       const void *bytes, uint32_t n_bytes, struct audit_hash *ret);
+int chain_next(uint64_t seq, const struct audit_hash *previous, const void *bytes, uint32_t n_bytes,
+	       struct audit_hash *ret);
 
 /* The content of record 0. The chain starts with it, so it binds all later records to this log. */
 struct chain_genesis {

@@ -122,8 +122,8 @@ static bool is_name(const char *name, size_t n)
 	return true;
 }
 
-int note_verifier_make(struct hasher *hasher, const char *name,
-		       const uint8_t public_key[SIGNATURE_KEY_SIZE], struct note_verifier *ret)
+int note_verifier_make(const char *name, const uint8_t public_key[SIGNATURE_KEY_SIZE],
+		       struct note_verifier *ret)
 {
 	static const uint8_t type[] = { '\n', TYPE_ED25519 };
 	const struct iovec parts[] = {
@@ -136,7 +136,7 @@ int note_verifier_make(struct hasher *hasher, const char *name,
 
 	if (!is_name(name, strlen(name)))
 		return -EINVAL;
-	r = hasher_digest(hasher, parts, N_ELEMENTS(parts), &hash);
+	r = audit_hash_digest(parts, N_ELEMENTS(parts), &hash);
 	if (r < 0)
 		return r;
 	*ret = (struct note_verifier){ .name = "" };
@@ -158,8 +158,7 @@ void note_verifier_add(struct text *out, const struct note_verifier *verifier)
 }
 
 /* Parses the name and the key; the key hash between them must match both. */
-static int parse_verifier(struct hasher *hasher, const char *string, size_t n,
-			  struct note_verifier *ret)
+static int parse_verifier(const char *string, size_t n, struct note_verifier *ret)
 {
 	_cleanup_text_ struct text again = TEXT_INIT;
 	const char *plus = memchr(string, '+', n);
@@ -175,7 +174,7 @@ static int parse_verifier(struct hasher *hasher, const char *string, size_t n,
 	plus += 1 + HEX_SIZE + 1;
 	if (base64_decode_exactly(plus, n - (size_t)(plus - string), key, sizeof(key)) < 0)
 		return -EBADMSG;
-	r = note_verifier_make(hasher, name, key + 1, &made);
+	r = note_verifier_make(name, key + 1, &made);
 	if (r < 0)
 		return r;
 	note_verifier_add(&again, &made);
@@ -187,10 +186,10 @@ static int parse_verifier(struct hasher *hasher, const char *string, size_t n,
 	return 0;
 }
 
-int note_verifier_parse(struct hasher *hasher, const char *string, size_t n,
-			struct note_verifier *ret, struct sbx_error *err)
+int note_verifier_parse(const char *string, size_t n, struct note_verifier *ret,
+			struct sbx_error *err)
 {
-	int r = parse_verifier(hasher, string, n, ret);
+	int r = parse_verifier(string, n, ret);
 
 	if (r == 0)
 		return 0;
@@ -610,8 +609,7 @@ static const char *why_not(const struct audit_trail *trail, const struct audit_c
 	return NULL;
 }
 
-int trail_follow(struct audit_trail *trail, struct hasher *hasher, const void *note, size_t n_note,
-		 struct sbx_error *err)
+int trail_follow(struct audit_trail *trail, const void *note, size_t n_note, struct sbx_error *err)
 {
 	struct note_verifier verifier = trail->verifier;
 	struct audit_checkpoint next;
@@ -626,7 +624,7 @@ int trail_follow(struct audit_trail *trail, struct hasher *hasher, const void *n
 				  "compare the log with a copy that was kept elsewhere",
 				  "cannot accept the checkpoint of size %" PRIu64, next.size);
 	if (next.is_last_of_epoch)
-		r = note_verifier_make(hasher, trail->verifier.name, next.next_key, &verifier);
+		r = note_verifier_make(trail->verifier.name, next.next_key, &verifier);
 	if (r < 0)
 		return r;
 	trail->verifier = verifier;

@@ -67,12 +67,12 @@ struct note_verifier {
 
 /* -EINVAL for a name that is empty, too long, not UTF-8, or contains a space, a control character
  * or '+'. */
-int note_verifier_make(struct hasher *hasher, const char *name,
-		       const uint8_t public_key[SIGNATURE_KEY_SIZE], struct note_verifier *ret);
+int note_verifier_make(const char *name, const uint8_t public_key[SIGNATURE_KEY_SIZE],
+		       struct note_verifier *ret);
 /* Adds the verifier's text form, which users exchange: NAME+HEX+BASE64(1, public key). */
 void note_verifier_add(struct text *out, const struct note_verifier *verifier);
-int note_verifier_parse(struct hasher *hasher, const char *string, size_t n,
-			struct note_verifier *ret, struct sbx_error *err);
+int note_verifier_parse(const char *string, size_t n, struct note_verifier *ret,
+			struct sbx_error *err);
 
 /*
  * Adds a note of @text, which must end in a newline, signed with @private_key, whose public half is
@@ -159,5 +159,4 @@ void trail_begin(struct audit_trail *trail, const struct note_verifier *verifier
  * Verifies the next checkpoint and stores it in trail->last. checkpoint_open()'s errors, or
  * -EBADMSG if it cannot follow the one before; then the trail is unchanged.
  */
-int trail_follow(struct audit_trail *trail, struct hasher *hasher, const void *note, size_t n_note,
-		 struct sbx_error *err);
+int trail_follow(struct audit_trail *trail, const void *note, size_t n_note, struct sbx_error *err);

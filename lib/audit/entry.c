@@ -308,7 +308,7 @@ static int add_member(struct audit_entry *entry, const struct entry_options *opt
 	return 0;
 }
 
-static int add_commitments(struct audit_entry *entry, struct hasher *hasher, struct sbx_error *err)
+static int add_commitments(struct audit_entry *entry, struct sbx_error *err)
 {
 	for (size_t i = 0; i < entry->n_originals; i++) {
 		struct entry_original *original = &entry->originals[i];
@@ -318,7 +318,7 @@ static int add_commitments(struct audit_entry *entry, struct hasher *hasher, str
 		};
 		struct audit_hash hash;
 
-		if (hasher_digest(hasher, parts, N_ELEMENTS(parts), &hash) < 0)
+		if (audit_hash_digest(parts, N_ELEMENTS(parts), &hash) < 0)
 			return entry_fail(err, -EIO, "libcrypto cannot hash", NULL);
 		text_add(&entry->body, i == 0 ? ",\"" COMMITMENT "\":{\"" : ",\"");
 		text_add_bytes(&entry->body, original->name.bytes, original->name.n_bytes);
@@ -394,7 +394,7 @@ static int write_body(struct audit_entry *entry, const struct entry_options *opt
 		if (r < 0)
 			return r;
 	}
-	r = add_commitments(entry, options->hasher, err);
+	r = add_commitments(entry, err);
 	if (r < 0)
 		return r;
 	add_what_we_know(entry, options);

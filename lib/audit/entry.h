@@ -176,7 +176,6 @@ void entry_free_ptr(struct audit_entry **entry);
 
 struct entry_options {
 	const struct redactor *redactor;
-	struct hasher *hasher;
 	uint64_t now_usec; /* used for lines without a time; 0: these are refused */
 	bool has_writer;   /* uid and pid are valid: of a peer, or a file's owner, as the kernel
 			      reports */

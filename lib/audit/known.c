@@ -46,15 +46,14 @@ static void add_bytes(struct text *out, const char *before, const void *bytes, s
 
 static int add_sum(struct text *out, size_t begin)
 {
-	_cleanup_hasher_ struct hasher *hasher = NULL;
 	struct audit_hash sum;
 	struct iovec part;
-	int r = hasher_new(&hasher);
+	int r;
 
-	if (r < 0 || text_status(out) < 0)
+	if (text_status(out) < 0)
 		return -ENOMEM;
 	part = (struct iovec){ out->data + begin, out->len - begin };
-	r = hasher_digest(hasher, &part, 1, &sum);
+	r = audit_hash_digest(&part, 1, &sum);
 	if (r < 0)
 		return r;
 	add_bytes(out, "sum ", sum.bytes, sizeof(sum.bytes), "\n");

@@ -32,7 +32,7 @@ static int make_verifier(struct audit_log *log, const uint8_t public_key[SIGNATU
 	int r;
 
 	(void)snprintf(origin, sizeof(origin), CHECKPOINT_ORIGIN_PREFIX "%s", log->log_id);
-	r = note_verifier_make(log->hasher, origin, public_key, ret);
+	r = note_verifier_make(origin, public_key, ret);
 	return r < 0 ? fail_key(log, "its segment does not name its log", err) : 0;
 }
 
@@ -228,7 +228,7 @@ static int make_note(struct audit_log *log, const struct audit_key *next,
 	(void)snprintf(checkpoint.origin, sizeof(checkpoint.origin), "%s", log->verifier.name);
 	if (next)
 		memcpy(checkpoint.next_key, next->public_key, sizeof(checkpoint.next_key));
-	if (merkle_root(log->hasher, &log->now.frontier, &checkpoint.root) < 0)
+	if (merkle_root(&log->now.frontier, &checkpoint.root) < 0)
 		return fail_key(log, "libcrypto cannot hash", err);
 	*ret_root = checkpoint.root;
 	return checkpoint_sign(note, &checkpoint, &log->verifier, log->key.private_key, err);

@@ -383,7 +383,7 @@ static int say_instead(struct import *import, const char *event, const char *lin
 	struct json_writer json;
 	struct audit_hash hash;
 
-	if (line && hasher_digest(import->log->hasher, &part, 1, &hash) < 0)
+	if (line && audit_hash_digest(&part, 1, &hash) < 0)
 		return import_fail(err, -EIO, "libcrypto cannot hash",
 				   "check how it is configured");
 	json_write(&json, &members);

@@ -49,7 +49,6 @@ struct log_state {
 struct audit_log {
 	int directory; /* fd, locked with flock() */
 	struct store *store;
-	struct hasher *hasher;
 	const struct redactor *redactor;
 	struct redactor *own_redactor;
 	const char *credentials;

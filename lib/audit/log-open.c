@@ -121,13 +121,11 @@ int log_find_segment(int directory, char ret[SEGMENT_NAME_SIZE])
 
 struct creation {
 	struct chain_genesis genesis;
-	struct hasher *hasher;
 	struct text body;
 };
 
 static void creation_deinit(struct creation *creation)
 {
-	(void)hasher_free(creation->hasher);
 	text_deinit(&creation->body);
 }
 
@@ -136,11 +134,8 @@ static int describe(struct creation *creation, const struct audit_key *key)
 	struct chain_genesis *genesis = &creation->genesis;
 	_cleanup_close_ int boot = open(BOOT_ID_PATH, O_RDONLY | O_CLOEXEC);
 	uint8_t id[(AUDIT_LOG_ID_SIZE - 1) / 2];
-	int r = hasher_new(&creation->hasher);
 	ssize_t n;
 
-	if (r < 0)
-		return r;
 	if (getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id))
 		return -EIO;
 	for (size_t i = 0; i < sizeof(id); i++)
@@ -191,7 +186,7 @@ static int fill(struct store *store, void *userdata, struct sbx_error *err)
 		.body = body->data,
 		.n_body = (uint32_t)body->len,
 	};
-	int r = chain_next(creation->hasher, 0, &zero, body->data, row.n_body, &row.hash);
+	int r = chain_next(0, &zero, body->data, row.n_body, &row.hash);
 
 	if (r < 0)
 		return r;
@@ -355,8 +350,7 @@ static bool is_signed(struct audit_log *log, const struct merkle_frontier *front
 	struct audit_hash root;
 
 	return log->now.last.size > 0 && frontier->size == log->now.last.size &&
-	       merkle_root(log->hasher, frontier, &root) == 0 &&
-	       audit_hash_equal(&root, &log->now.last.root);
+	       merkle_root(frontier, &root) == 0 && audit_hash_equal(&root, &log->now.last.root);
 }
 
 struct walk {
@@ -376,8 +370,7 @@ static int fill_gap(struct walk *walk, uint64_t to, struct sbx_error *err)
 	if (to - walk->expected > GAP_MAX)
 		return fail(walk->log, "its last records are missing", err);
 	for (; walk->expected < to; walk->expected++)
-		if (walk->expected >= frontier->size &&
-		    merkle_add(walk->log->hasher, frontier, &zero) < 0)
+		if (walk->expected >= frontier->size && merkle_add(frontier, &zero) < 0)
 			return fail(walk->log, "libcrypto cannot hash", err);
 	walk->has_previous = false;
 	return 0;
@@ -411,8 +404,7 @@ static int walk_row(void *userdata, const struct store_row *row, struct sbx_erro
 	if (r < 0)
 		return r;
 	if (walk->has_previous) {
-		r = chain_next(log->hasher, row->seq, &walk->previous, row->body, row->n_body,
-			       &hash);
+		r = chain_next(row->seq, &walk->previous, row->body, row->n_body, &hash);
 		if (r < 0)
 			return fail(log, "libcrypto cannot hash", err);
 		if (!audit_hash_equal(&hash, &row->hash))
@@ -433,7 +425,7 @@ static int walk_row(void *userdata, const struct store_row *row, struct sbx_erro
 		log_break(log, row->seq);
 	else
 		log_note_time(&log->now, log->entry.time_usec);
-	if (merkle_add(log->hasher, &log->now.frontier, &row->hash) < 0)
+	if (merkle_add(&log->now.frontier, &row->hash) < 0)
 		return fail(log, "libcrypto cannot hash", err);
 	if (log->now.frontier.size != log->now.last.size)
 		return 0;

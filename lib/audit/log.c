@@ -37,7 +37,6 @@ struct audit_log *audit_log_free(struct audit_log *log)
 	audit_log_rollback(log);
 	(void)store_free(log->store);
 	(void)redactor_free(log->own_redactor);
-	(void)hasher_free(log->hasher);
 	key_deinit(&log->key);
 	entry_deinit(&log->entry);
 	text_deinit(&log->line);
@@ -53,11 +52,8 @@ struct audit_log *audit_log_free(struct audit_log *log)
 static int prepare(struct audit_log *log, const struct audit_log_options *options,
 		   struct sbx_error *err)
 {
-	int r = hasher_new(&log->hasher);
+	int r;
 
-	if (r < 0)
-		return log_fail(err, r, options->directory, "libcrypto has no SHA-256",
-				"check how libcrypto is configured");
 	log->patience_msec = STORE_PATIENCE_MSEC;
 	log->keep_originals = options->keep_originals;
 	log->credentials = options->credentials;
@@ -259,10 +255,10 @@ static int store_entry(struct audit_log *log, struct sbx_error *err)
 		.body = entry->body.data,
 		.n_body = (uint32_t)entry->body.len,
 	};
-	int r = chain_next(log->hasher, row.seq, &log->now.head, row.body, row.n_body, &row.hash);
+	int r = chain_next(row.seq, &log->now.head, row.body, row.n_body, &row.hash);
 
 	if (r == 0)
-		r = merkle_add(log->hasher, &log->now.frontier, &row.hash);
+		r = merkle_add(&log->now.frontier, &row.hash);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot hash the record");
 	r = store_add(log->store, &row, err);
@@ -302,7 +298,6 @@ int audit_log_add(struct audit_log *log, const char *line, size_t n_bytes,
 {
 	const struct entry_options options = {
 		.redactor = log->redactor,
-		.hasher = log->hasher,
 		.now_usec = moment_now(CLOCK_REALTIME),
 		.has_writer = writer != NULL,
 		.uid = writer ? writer->uid : 0,
@@ -325,7 +320,6 @@ int audit_log_say(struct audit_log *log, const char *event, const char *members,
 {
 	const struct entry_options options = {
 		.redactor = log->redactor,
-		.hasher = log->hasher,
 		.now_usec = moment_now(CLOCK_REALTIME),
 		.is_own = true,
 	};

@@ -19,24 +19,24 @@
 #define LEAF_PREFIX 0
 #define NODE_PREFIX 1
 
-int merkle_leaf(struct hasher *hasher, const struct audit_hash *data, struct audit_hash *ret)
+int merkle_leaf(const struct audit_hash *data, struct audit_hash *ret)
 {
 	uint8_t bytes[1 + AUDIT_HASH_SIZE] = { LEAF_PREFIX };
 	const struct iovec part = { .iov_base = bytes, .iov_len = sizeof(bytes) };
 
 	memcpy(bytes + 1, data->bytes, AUDIT_HASH_SIZE);
-	return hasher_digest(hasher, &part, 1, ret);
+	return audit_hash_digest(&part, 1, ret);
 }
 
-int merkle_node(struct hasher *hasher, const struct audit_hash *left,
-		const struct audit_hash *right, struct audit_hash *ret)
+int merkle_node(const struct audit_hash *left, const struct audit_hash *right,
+		struct audit_hash *ret)
 {
 	uint8_t bytes[1 + 2 * AUDIT_HASH_SIZE] = { NODE_PREFIX };
 	const struct iovec part = { .iov_base = bytes, .iov_len = sizeof(bytes) };
 
 	memcpy(bytes + 1, left->bytes, AUDIT_HASH_SIZE);
 	memcpy(bytes + 1 + AUDIT_HASH_SIZE, right->bytes, AUDIT_HASH_SIZE);
-	return hasher_digest(hasher, &part, 1, ret);
+	return audit_hash_digest(&part, 1, ret);
 }
 
 static bool has_bit(uint64_t size, unsigned bit)
@@ -45,13 +45,12 @@ static bool has_bit(uint64_t size, unsigned bit)
 }
 
 /* Appends a perfect tree of 2^@level leaves with root @node. */
-static int add_tree(struct hasher *hasher, struct merkle_frontier *frontier, unsigned level,
-		    struct audit_hash node)
+static int add_tree(struct merkle_frontier *frontier, unsigned level, struct audit_hash node)
 {
 	uint64_t size = UINT64_C(1) << level;
 
 	for (; has_bit(frontier->size, level); level++) {
-		int r = merkle_node(hasher, &frontier->peaks[level], &node, &node);
+		int r = merkle_node(&frontier->peaks[level], &node, &node);
 
 		if (r < 0)
 			return r;
@@ -61,18 +60,17 @@ static int add_tree(struct hasher *hasher, struct merkle_frontier *frontier, uns
 	return 0;
 }
 
-int merkle_add_node(struct hasher *hasher, struct merkle_frontier *frontier, struct audit_hash node)
+int merkle_add_node(struct merkle_frontier *frontier, struct audit_hash node)
 {
-	return frontier->size < MERKLE_SIZE_MAX ? add_tree(hasher, frontier, 0, node) : -EOVERFLOW;
+	return frontier->size < MERKLE_SIZE_MAX ? add_tree(frontier, 0, node) : -EOVERFLOW;
 }
 
-int merkle_add(struct hasher *hasher, struct merkle_frontier *frontier,
-	       const struct audit_hash *leaf)
+int merkle_add(struct merkle_frontier *frontier, const struct audit_hash *leaf)
 {
 	struct audit_hash node;
-	int r = merkle_leaf(hasher, leaf, &node);
+	int r = merkle_leaf(leaf, &node);
 
-	return r < 0 ? r : merkle_add_node(hasher, frontier, node);
+	return r < 0 ? r : merkle_add_node(frontier, node);
 }
 
 /* ---- runs of leaves ---- */
@@ -85,7 +83,7 @@ void merkle_run_begin(struct merkle_run *run, uint64_t first)
 
 /* Like merkle_add_node(), but a tree whose left half lies before this run's first leaf is stored in
  * run->right. */
-int merkle_run_add(struct hasher *hasher, struct merkle_run *run, const struct audit_hash *leaf)
+int merkle_run_add(struct merkle_run *run, const struct audit_hash *leaf)
 {
 	uint64_t at = run->end;
 	struct audit_hash node;
@@ -94,7 +92,7 @@ int merkle_run_add(struct hasher *hasher, struct merkle_run *run, const struct a
 
 	if (at >= MERKLE_SIZE_MAX)
 		return -EOVERFLOW;
-	r = merkle_leaf(hasher, leaf, &node);
+	r = merkle_leaf(leaf, &node);
 	if (r < 0)
 		return r;
 	for (; has_bit(at, level); level++) {
@@ -104,7 +102,7 @@ int merkle_run_add(struct hasher *hasher, struct merkle_run *run, const struct a
 			run->end++;
 			return 0;
 		}
-		r = merkle_node(hasher, &run->left[level], &node, &node);
+		r = merkle_node(&run->left[level], &node, &node);
 		if (r < 0)
 			return r;
 	}
@@ -113,17 +111,15 @@ int merkle_run_add(struct hasher *hasher, struct merkle_run *run, const struct a
 	return 0;
 }
 
-int merkle_add_run(struct hasher *hasher, struct merkle_frontier *frontier,
-		   const struct merkle_run *run)
+int merkle_add_run(struct merkle_frontier *frontier, const struct merkle_run *run)
 {
 	int r;
 
 	if (frontier->size != run->first)
 		return -EINVAL;
 	for (unsigned level = 0; level < MERKLE_PATH_MAX; level++) {
-		r = has_bit(run->has_right, level)
-			    ? add_tree(hasher, frontier, level, run->right[level])
-			    : 0;
+		r = has_bit(run->has_right, level) ? add_tree(frontier, level, run->right[level])
+						   : 0;
 		if (r < 0)
 			return r;
 	}
@@ -132,27 +128,26 @@ int merkle_add_run(struct hasher *hasher, struct merkle_frontier *frontier,
 
 		if (!has_bit(run->end, level) || begin - (UINT64_C(1) << level) < frontier->size)
 			continue;
-		r = add_tree(hasher, frontier, level, run->left[level]);
+		r = add_tree(frontier, level, run->left[level]);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-int merkle_root(struct hasher *hasher, const struct merkle_frontier *frontier,
-		struct audit_hash *ret)
+int merkle_root(const struct merkle_frontier *frontier, struct audit_hash *ret)
 {
 	struct audit_hash root;
 	unsigned level = 0;
 
 	if (frontier->size == 0)
-		return hasher_digest(hasher, NULL, 0, ret);
+		return audit_hash_digest(NULL, 0, ret);
 	while (!has_bit(frontier->size, level))
 		level++;
 	root = frontier->peaks[level++];
 	for (; level < MERKLE_PATH_MAX; level++)
 		if (has_bit(frontier->size, level)) {
-			int r = merkle_node(hasher, &frontier->peaks[level], &root, &root);
+			int r = merkle_node(&frontier->peaks[level], &root, &root);
 
 			if (r < 0)
 				return r;
@@ -221,8 +216,8 @@ static int take_known(const struct merkle_frontier *known, uint64_t begin, uint6
 	return 0;
 }
 
-static int subtree(struct hasher *hasher, const struct merkle_leaves *leaves, uint64_t begin,
-		   uint64_t end, struct audit_hash *ret)
+static int subtree(const struct merkle_leaves *leaves, uint64_t begin, uint64_t end,
+		   struct audit_hash *ret)
 {
 	struct merkle_frontier frontier = { .size = 0 };
 	int known = take_known(leaves->known, begin, end, &frontier);
@@ -235,16 +230,15 @@ static int subtree(struct hasher *hasher, const struct merkle_leaves *leaves, ui
 
 		if (r < 0)
 			return r;
-		r = merkle_add_node(hasher, &frontier, node);
+		r = merkle_add_node(&frontier, node);
 		if (r < 0)
 			return r;
 	}
-	return merkle_root(hasher, &frontier, ret);
+	return merkle_root(&frontier, ret);
 }
 
 /* A proof is computed from the root down, but listed from the leaf up. */
 struct path {
-	struct hasher *hasher;
 	const struct merkle_leaves *leaves;
 	struct audit_hash *hashes;
 	size_t n;
@@ -255,7 +249,7 @@ static int add_subtree(struct path *path, uint64_t begin, uint64_t end)
 	if (path->n >= MERKLE_PATH_MAX)
 		return -EOVERFLOW;
 
-	int r = subtree(path->hasher, path->leaves, begin, end, &path->hashes[path->n]);
+	int r = subtree(path->leaves, begin, end, &path->hashes[path->n]);
 
 	if (r < 0)
 		return r;
@@ -280,18 +274,16 @@ static uint64_t split(uint64_t n)
 	return UINT64_C(1) << (63 - __builtin_clzll(n - 1));
 }
 
-int merkle_root_behind(struct hasher *hasher, uint64_t size, const struct merkle_leaves *leaves,
-		       struct audit_hash *ret)
+int merkle_root_behind(uint64_t size, const struct merkle_leaves *leaves, struct audit_hash *ret)
 {
-	return size > MERKLE_SIZE_MAX ? -EINVAL : subtree(hasher, leaves, 0, size, ret);
+	return size > MERKLE_SIZE_MAX ? -EINVAL : subtree(leaves, 0, size, ret);
 }
 
 /* RFC 9162, 2.1.3.1 */
-int merkle_prove_inclusion_behind(struct hasher *hasher, uint64_t index, uint64_t size,
-				  const struct merkle_leaves *leaves,
+int merkle_prove_inclusion_behind(uint64_t index, uint64_t size, const struct merkle_leaves *leaves,
 				  struct audit_hash ret[MERKLE_PATH_MAX])
 {
-	struct path path = { .hasher = hasher, .leaves = leaves, .hashes = ret };
+	struct path path = { .leaves = leaves, .hashes = ret };
 	uint64_t begin = 0, end = size;
 
 	if (index < leaves->known->size)
@@ -313,11 +305,11 @@ int merkle_prove_inclusion_behind(struct hasher *hasher, uint64_t index, uint64_
 
 /* RFC 9162, 2.1.4.1: descends to the end of the old tree as merkle_prove_inclusion_behind() does to
  * a leaf. */
-int merkle_prove_consistency_behind(struct hasher *hasher, uint64_t old_size, uint64_t new_size,
+int merkle_prove_consistency_behind(uint64_t old_size, uint64_t new_size,
 				    const struct merkle_leaves *leaves,
 				    struct audit_hash ret[MERKLE_PATH_MAX])
 {
-	struct path path = { .hasher = hasher, .leaves = leaves, .hashes = ret };
+	struct path path = { .leaves = leaves, .hashes = ret };
 	uint64_t begin = 0, end = new_size;
 	int r;
 
@@ -347,14 +339,13 @@ int merkle_prove_consistency_behind(struct hasher *hasher, uint64_t old_size, ui
  * many is refused like one with a wrong hash.
  */
 
-int merkle_verify_inclusion(struct hasher *hasher, uint64_t index, uint64_t size,
-			    const struct audit_hash *leaf, const struct audit_hash *path, size_t n,
-			    const struct audit_hash *root)
+int merkle_verify_inclusion(uint64_t index, uint64_t size, const struct audit_hash *leaf,
+			    const struct audit_hash *path, size_t n, const struct audit_hash *root)
 {
 	/* The numbers of the node and of the last node, halved at each level. */
 	uint64_t at = index, last = size - 1;
 	struct audit_hash node;
-	int r = merkle_leaf(hasher, leaf, &node);
+	int r = merkle_leaf(leaf, &node);
 
 	if (r < 0)
 		return r;
@@ -368,8 +359,8 @@ int merkle_verify_inclusion(struct hasher *hasher, uint64_t index, uint64_t size
 		/* Skip the levels without a neighbour. */
 		for (; is_on_the_left && !(at & 1) && at != 0; at >>= 1)
 			last >>= 1;
-		r = is_on_the_left ? merkle_node(hasher, &path[i], &node, &node)
-				   : merkle_node(hasher, &node, &path[i], &node);
+		r = is_on_the_left ? merkle_node(&path[i], &node, &node)
+				   : merkle_node(&node, &path[i], &node);
 		if (r < 0)
 			return r;
 	}

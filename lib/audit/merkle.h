@@ -26,10 +26,8 @@ struct merkle_frontier {
 };
 
 /* These return 0, -EIO if libcrypto fails, and -EOVERFLOW if the tree is full. */
-int merkle_add(struct hasher *hasher, struct merkle_frontier *frontier,
-	       const struct audit_hash *leaf);
-int merkle_root(struct hasher *hasher, const struct merkle_frontier *frontier,
-		struct audit_hash *ret);
+int merkle_add(struct merkle_frontier *frontier, const struct audit_hash *leaf);
+int merkle_root(const struct merkle_frontier *frontier, struct audit_hash *ret);
 
 /*
  * The leaves from @first up to @end without those before: partial results that merkle_add_run() can
@@ -45,10 +43,9 @@ struct merkle_run {
 };
 
 void merkle_run_begin(struct merkle_run *run, uint64_t first);
-int merkle_run_add(struct hasher *hasher, struct merkle_run *run, const struct audit_hash *leaf);
+int merkle_run_add(struct merkle_run *run, const struct audit_hash *leaf);
 /* Like merkle_add() for all leaves of the run; -EINVAL unless the tree's size is run->first. */
-int merkle_add_run(struct hasher *hasher, struct merkle_frontier *frontier,
-		   const struct merkle_run *run);
+int merkle_add_run(struct merkle_frontier *frontier, const struct merkle_run *run);
 
 bool merkle_equal(const struct merkle_frontier *a, const struct merkle_frontier *b);
 
@@ -73,26 +70,23 @@ struct merkle_leaves {
 };
 
 /* The root of the first @size leaves, computed from the leaves. */
-int merkle_root_behind(struct hasher *hasher, uint64_t size, const struct merkle_leaves *leaves,
-		       struct audit_hash *ret);
+int merkle_root_behind(uint64_t size, const struct merkle_leaves *leaves, struct audit_hash *ret);
 /*
  * The proof that leaf @index is in the tree of the first @size leaves, and the proof that the tree
  * of the first @old_size leaves is a prefix of the one of @new_size. Returns the number of hashes
  * in @ret, -EINVAL if there is no such leaf or tree (an empty tree is a prefix of every tree, which
  * proves nothing), or the error of the reader.
  */
-int merkle_prove_inclusion_behind(struct hasher *hasher, uint64_t index, uint64_t size,
-				  const struct merkle_leaves *leaves,
+int merkle_prove_inclusion_behind(uint64_t index, uint64_t size, const struct merkle_leaves *leaves,
 				  struct audit_hash ret[MERKLE_PATH_MAX]);
-int merkle_prove_consistency_behind(struct hasher *hasher, uint64_t old_size, uint64_t new_size,
+int merkle_prove_consistency_behind(uint64_t old_size, uint64_t new_size,
 				    const struct merkle_leaves *leaves,
 				    struct audit_hash ret[MERKLE_PATH_MAX]);
 
 /* @leaf is not hashed by merkle_leaf() yet. 0, -EBADMSG if the proof is wrong, -EIO if libcrypto
  * fails. */
-int merkle_verify_inclusion(struct hasher *hasher, uint64_t index, uint64_t size,
-			    const struct audit_hash *leaf, const struct audit_hash *path, size_t n,
-			    const struct audit_hash *root);
+int merkle_verify_inclusion(uint64_t index, uint64_t size, const struct audit_hash *leaf,
+			    const struct audit_hash *path, size_t n, const struct audit_hash *root);
 
 /* ---- leaves that are already hashed ---- */
 
@@ -101,9 +95,8 @@ int merkle_verify_inclusion(struct hasher *hasher, uint64_t index, uint64_t size
  * data), whatever the data was
  */
 
-int merkle_leaf(struct hasher *hasher, const struct audit_hash *data, struct audit_hash *ret);
-int merkle_node(struct hasher *hasher, const struct audit_hash *left,
-		const struct audit_hash *right, struct audit_hash *ret);
+int merkle_leaf(const struct audit_hash *data, struct audit_hash *ret);
+int merkle_node(const struct audit_hash *left, const struct audit_hash *right,
+		struct audit_hash *ret);
 
-int merkle_add_node(struct hasher *hasher, struct merkle_frontier *frontier,
-		    struct audit_hash node);
+int merkle_add_node(struct merkle_frontier *frontier, struct audit_hash node);

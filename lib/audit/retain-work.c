@@ -57,7 +57,6 @@ static void count_row(struct retain_count *count)
 
 struct walk {
 	struct retain_count *count;
-	struct hasher *hasher;
 	const char *name;
 	struct segment_about about;
 	struct segment_end end;
@@ -81,9 +80,8 @@ static int walk_row(void *userdata, const struct store_row *row, struct sbx_erro
 		return fail_walk(walk, row->problem, err);
 	if (row->seq != end->frontier.size)
 		return fail_walk(walk, "a record is missing in it", err);
-	if (chain_next(walk->hasher, row->seq, &end->head, row->body, row->n_body, &end->head) <
-		    0 ||
-	    merkle_add(walk->hasher, &end->frontier, &end->head) < 0)
+	if (chain_next(row->seq, &end->head, row->body, row->n_body, &end->head) < 0 ||
+	    merkle_add(&end->frontier, &end->head) < 0)
 		return fail_walk(walk, "libcrypto cannot hash", err);
 	if (!audit_hash_equal(&end->head, &row->hash))
 		return fail_walk(walk, "a record was changed", err);
@@ -102,7 +100,7 @@ static int walk_note(void *userdata, uint64_t size, const char *note, size_t n_b
 
 	if (checkpoint_peek(note, n_bytes, &walk->last) < 0 || walk->last.size != size)
 		return fail_walk(walk, "a checkpoint in it is not valid", err);
-	if (hasher_digest(walk->hasher, parts, N_ELEMENTS(parts), &walk->end.notes) < 0)
+	if (audit_hash_digest(parts, N_ELEMENTS(parts), &walk->end.notes) < 0)
 		return fail_walk(walk, "libcrypto cannot hash", err);
 	return 0;
 }
@@ -112,7 +110,7 @@ static int check_signed(struct walk *walk, struct sbx_error *err)
 	struct audit_hash root;
 
 	if (walk->end.frontier.size != walk->about.size || walk->last.size != walk->about.size ||
-	    merkle_root(walk->hasher, &walk->end.frontier, &root) < 0 ||
+	    merkle_root(&walk->end.frontier, &root) < 0 ||
 	    !audit_hash_equal(&root, &walk->last.root) ||
 	    !audit_hash_equal(&walk->end.head, &walk->last.head))
 		return fail_walk(walk, "its last checkpoint does not match its records", err);
@@ -122,14 +120,9 @@ static int check_signed(struct walk *walk, struct sbx_error *err)
 static int retain_read_end(const struct retain_work *work, struct segment *segment,
 			   const char *name, struct segment_end *ret, struct sbx_error *err)
 {
-	_cleanup_hasher_ struct hasher *hasher = NULL;
 	struct walk walk = { .count = work->count, .name = name };
-	int r = hasher_new(&hasher);
+	int r = segment_read_about(segment, &walk.about, err);
 
-	if (r < 0)
-		return retain_fail(err, r, "close", name, NULL, "free some memory");
-	walk.hasher = hasher;
-	r = segment_read_about(segment, &walk.about, err);
 	if (r < 0)
 		return r;
 	walk.end.head = walk.about.previous;
@@ -551,11 +544,8 @@ static int say(struct audit_log *log, const struct audit_stub *stub, struct sbx_
 static int describe(const struct segment_end *end, enum retain_action action,
 		    struct audit_stub *stub, struct sbx_error *err)
 {
-	_cleanup_hasher_ struct hasher *hasher = NULL;
-	int r = hasher_new(&hasher);
+	int r = merkle_root(&end->frontier, &stub->root);
 
-	if (r == 0)
-		r = merkle_root(hasher, &end->frontier, &stub->root);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot record that an archive is deleted");
 	stub->last = end->frontier.size - 1;

@@ -52,7 +52,6 @@ struct entry {
 };
 
 struct seed {
-	struct hasher *hasher;
 	struct seed_report *report;
 	struct entry entry;
 	uint64_t line;
@@ -204,7 +203,7 @@ static int digest(struct seed *seed, const struct iovec *parts, size_t n,
 		  char ret[AUDIT_HASH_DIGITS])
 {
 	struct audit_hash hash;
-	int r = hasher_digest(seed->hasher, parts, n, &hash);
+	int r = audit_hash_digest(parts, n, &hash);
 
 	if (r == 0)
 		audit_hash_print(&hash, ret);
@@ -331,13 +330,10 @@ static int take_lines(struct seed *seed, int fd, struct sbx_error *err)
 
 int seed_verify(int fd, struct seed_report *ret, struct sbx_error *err)
 {
-	_cleanup_hasher_ struct hasher *hasher = NULL;
 	struct seed_report report = { .verdict = VERIFY_INTACT };
 	struct seed seed = { .report = &report };
-	int r = hasher_new(&hasher);
+	int r = take_lines(&seed, fd, err);
 
-	seed.hasher = hasher;
-	r = r < 0 ? sbx_error_what(err, r, "cannot verify the log") : take_lines(&seed, fd, err);
 	text_deinit(&seed.entry.event);
 	text_deinit(&seed.entry.data);
 	text_deinit(&seed.last_id);

@@ -37,7 +37,7 @@ static int find_first_key(struct verification *v)
 	if (!since)
 		return verify_find(v, FOUND_NO_KEY, (struct found_at){ .code = -ENOKEY });
 	v->keys.is_given |= !since->is_key_own;
-	return note_verifier_make(v->hasher, since->origin, since->first_key, &v->keys.first);
+	return note_verifier_make(since->origin, since->first_key, &v->keys.first);
 }
 
 static int begin_trail(struct verification *v)
@@ -97,7 +97,7 @@ int verify_note_joint(struct verification *v)
 {
 	void *grown = reallocarray(v->seen.joints, v->seen.n_joints + 1, sizeof(*v->seen.joints));
 	struct verified_place now = { .size = v->now.frontier.size, .head = v->now.head };
-	int r = now.size > 0 ? merkle_root(v->hasher, &v->now.frontier, &now.root) : 0;
+	int r = now.size > 0 ? merkle_root(&v->now.frontier, &now.root) : 0;
 
 	if (!grown)
 		return -ENOMEM;
@@ -201,7 +201,6 @@ int verify_deleted(struct verification *v)
 
 struct look {
 	const struct store_original *original;
-	struct hasher *hasher;
 	const char *problem; /* NULL: the record has this commitment */
 };
 
@@ -271,7 +270,7 @@ static int look_at_record(void *userdata, const struct store_row *row, struct sb
 	look->problem = "the record has no commitment to it";
 	if (row->problem || !find_commitment(row, original, &commitment))
 		return 0;
-	r = hasher_digest(look->hasher, parts, N_ELEMENTS(parts), &hash);
+	r = audit_hash_digest(parts, N_ELEMENTS(parts), &hash);
 	if (r < 0)
 		return r;
 	audit_hash_print(&hash, digits);
@@ -287,7 +286,7 @@ static int see_original(void *userdata, const struct store_original *original,
 			struct sbx_error *err)
 {
 	struct verification *v = userdata;
-	struct look look = { original, v->hasher, "there is no such record in its segment" };
+	struct look look = { original, "there is no such record in its segment" };
 	int r;
 
 	if (original->problem)

@@ -190,7 +190,6 @@ struct verify_seen {
 struct verification {
 	const struct verify_options *options;
 	struct verify_report *report;
-	struct hasher *hasher;
 	enum verify_state state;
 	struct log_state now; /* state at the current position, like the writer's there */
 	struct verify_keys keys;

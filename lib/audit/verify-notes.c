@@ -27,11 +27,11 @@
 
 #define MISPLACED "there can be no checkpoint at this place"
 
-static int digest(struct hasher *hasher, const char *note, size_t n_bytes, struct audit_hash *ret)
+static int digest(const char *note, size_t n_bytes, struct audit_hash *ret)
 {
 	const struct iovec part = { (char *)note, n_bytes };
 
-	return hasher_digest(hasher, &part, 1, ret);
+	return audit_hash_digest(&part, 1, ret);
 }
 
 static bool peek_next(const struct verification *v, struct audit_checkpoint *ret)
@@ -88,7 +88,7 @@ int verify_heads(struct verification *v)
 	if (!witness || seen->n_heads == witness->n_heads ||
 	    witness->heads[seen->n_heads].size != size)
 		return 0;
-	r = merkle_root(v->hasher, &v->now.frontier, &root);
+	r = merkle_root(&v->now.frontier, &root);
 	if (r < 0)
 		return r;
 	for (; seen->n_heads < witness->n_heads; seen->n_heads++) {
@@ -145,7 +145,7 @@ static int keep_epoch(struct verification *v)
 
 static int keep_last(struct verification *v, const char *note, size_t n_bytes)
 {
-	int r = digest(v->hasher, note, n_bytes, &v->keys.last_note);
+	int r = digest(note, n_bytes, &v->keys.last_note);
 
 	if (r < 0)
 		return r;
@@ -212,7 +212,7 @@ static int compare_with_last(struct verification *v)
 {
 	const struct audit_checkpoint *last = &v->keys.trail.last;
 	struct audit_hash root;
-	int r = merkle_root(v->hasher, &v->now.frontier, &root);
+	int r = merkle_root(&v->now.frontier, &root);
 
 	if (r < 0)
 		return r;
@@ -226,7 +226,7 @@ static int follow(struct verification *v)
 	struct verify_part *part = v->part;
 	struct note_verifier signer = v->keys.trail.verifier;
 	struct sbx_error why = { .code = 0 };
-	int r = trail_follow(&v->keys.trail, v->hasher, part->note.data, part->note.len, &why);
+	int r = trail_follow(&v->keys.trail, part->note.data, part->note.len, &why);
 
 	if (r == -ENOMEM)
 		return r;
@@ -289,7 +289,7 @@ int verify_note_left(struct verification *v, struct sbx_error *err)
 	/* Without record 0 no key can have signed it. */
 	if (v->now.frontier.size == 0)
 		return verify_find(v, FOUND_CUT_BELOW_NOTE, cut);
-	r = trail_follow(&v->keys.trail, v->hasher, v->part->note.data, v->part->note.len, &why);
+	r = trail_follow(&v->keys.trail, v->part->note.data, v->part->note.len, &why);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
@@ -354,7 +354,7 @@ static int compare_copy(struct verification *v)
 		return fail_here(v, MISPLACED);
 	if (!v->keys.has_last_note)
 		return follow_state(v);
-	r = digest(v->hasher, v->part->note.data, v->part->note.len, &hash);
+	r = digest(v->part->note.data, v->part->note.len, &hash);
 	if (r < 0 || audit_hash_equal(&hash, &v->keys.last_note))
 		return r;
 	return fail_here(v, MISPLACED);
@@ -380,7 +380,7 @@ static int follow_behind_gap(struct verification *v)
 {
 	struct audit_checkpoint claim;
 	struct audit_hash hash;
-	int r = digest(v->hasher, v->part->note.data, v->part->note.len, &hash);
+	int r = digest(v->part->note.data, v->part->note.len, &hash);
 
 	if (r < 0)
 		return r;
@@ -465,7 +465,7 @@ static int follow_epoch(void *userdata, uint64_t size, const char *note, size_t 
 	if (size > v->part->about.first || checkpoint_peek(note, n_bytes, &claim) < 0 ||
 	    claim.epoch < v->keys.trail.epoch)
 		return 0;
-	r = trail_follow(&v->keys.trail, v->hasher, note, n_bytes, NULL);
+	r = trail_follow(&v->keys.trail, note, n_bytes, NULL);
 	if (r == 0)
 		return keep_last(v, note, n_bytes);
 	if (r == -ENOMEM || r == -EIO)
@@ -516,7 +516,7 @@ static int compare_epoch(struct walk *walk, const char *note, size_t n_bytes)
 	if (v->seen.n_epochs == 0 || trail->last.epoch < epochs[0].epoch ||
 	    trail->last.epoch - epochs[0].epoch >= v->seen.n_epochs)
 		return 1;
-	r = digest(v->hasher, note, n_bytes, &hash);
+	r = digest(note, n_bytes, &hash);
 	if (r < 0)
 		return r;
 	return audit_hash_equal(&hash, &epochs[trail->last.epoch - epochs[0].epoch].note);
@@ -533,7 +533,7 @@ static int see_epoch(void *userdata, uint64_t size, const char *note, size_t n_b
 
 	if (checkpoint_peek(note, n_bytes, &claim) == 0 && claim.epoch > walk->trail.epoch)
 		return miss_epoch(v, walk->trail.epoch);
-	r = trail_follow(&walk->trail, v->hasher, note, n_bytes, &why);
+	r = trail_follow(&walk->trail, note, n_bytes, &why);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)

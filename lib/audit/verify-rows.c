@@ -32,7 +32,6 @@
 /* ---- a run ---- */
 
 struct reading {
-	struct hasher *hasher;
 	struct audit_entry *entry;
 	struct shapes *shapes;
 	struct verify_run *run;
@@ -44,14 +43,13 @@ static void reading_deinit(struct reading *reading)
 {
 	entry_free_ptr(&reading->entry);
 	free(reading->shapes);
-	(void)hasher_free(reading->hasher);
 }
 
 static int reading_init(struct reading *reading)
 {
 	reading->entry = calloc(1, sizeof(*reading->entry));
 	reading->shapes = calloc(1, sizeof(*reading->shapes));
-	return reading->entry && reading->shapes ? hasher_new(&reading->hasher) : -ENOMEM;
+	return reading->entry && reading->shapes ? 0 : -ENOMEM;
 }
 
 static void run_deinit(struct verify_run *run)
@@ -129,7 +127,7 @@ static int add_row(struct reading *reading, const struct store_row *row)
 		return fault(run, RUN_RECORD, row->seq, row->problem);
 	if (row->seq != run->tree.end)
 		return fault(run, RUN_MISSING, row->seq, NULL);
-	r = chain_next(reading->hasher, row->seq, &run->last, row->body, row->n_body, &hash);
+	r = chain_next(row->seq, &run->last, row->body, row->n_body, &hash);
 	if (r < 0)
 		return r;
 	if (!audit_hash_equal(&hash, &row->hash))
@@ -148,7 +146,7 @@ static int add_row(struct reading *reading, const struct store_row *row)
 		return r;
 	note_time(run, reading->entry->time_usec);
 	run->last = hash;
-	return merkle_run_add(reading->hasher, &run->tree, &hash);
+	return merkle_run_add(&run->tree, &hash);
 }
 
 /* ---- single-threaded ---- */

@@ -179,7 +179,7 @@ static int take_genesis(struct verification *v, const struct chain_genesis *gene
 					   .why = "it belongs to another log than the file" });
 	(void)snprintf(origin, sizeof(origin), CHECKPOINT_ORIGIN_PREFIX "%s", genesis->log_id);
 	r = keys->first.name[0] == '\0'
-		    ? note_verifier_make(v->hasher, origin, genesis->public_key, &keys->first)
+		    ? note_verifier_make(origin, genesis->public_key, &keys->first)
 		    : 0;
 	if (r < 0)
 		return r;
@@ -267,7 +267,7 @@ static int add_run(struct verification *v, const struct verify_run *run)
 		log_note_time(&v->now, run->last_usec);
 	}
 	v->now.head = run->last;
-	return merkle_add_run(v->hasher, &v->now.frontier, &run->tree);
+	return merkle_add_run(&v->now.frontier, &run->tree);
 }
 
 /* A checkpoint or a witnessed head has the current size: compare. */
@@ -697,7 +697,7 @@ static int take_key(struct verification *v, struct sbx_error *err)
 	v->keys.is_given = text != NULL;
 	if (!text)
 		return 0;
-	r = note_verifier_parse(v->hasher, text, strlen(text), &v->keys.first, err);
+	r = note_verifier_parse(text, strlen(text), &v->keys.first, err);
 	return r < 0 && r != -ENOMEM ? -EINVAL : r;
 }
 
@@ -711,17 +711,17 @@ static int take_since(struct verification *v)
 	int r;
 
 	r = v->keys.first.name[0] == '\0'
-		    ? note_verifier_make(v->hasher, since->origin, since->first_key, &v->keys.first)
+		    ? note_verifier_make(since->origin, since->first_key, &v->keys.first)
 		    : 0;
 	if (r != 0)
 		return r;
 	r = verify_origin(v);
 	if (r != 0)
 		return r;
-	r = note_verifier_make(v->hasher, since->origin, since->key, &next);
+	r = note_verifier_make(since->origin, since->key, &next);
 	if (r != 0)
 		return r;
-	r = merkle_root(v->hasher, &since->frontier, &root);
+	r = merkle_root(&since->frontier, &root);
 	if (r != 0)
 		return r;
 	v->state = WANTS_STATE;
@@ -782,7 +782,6 @@ static void verification_free(struct verification **v)
 		return;
 	free((*v)->seen.joints);
 	free((*v)->seen.epochs);
-	(void)hasher_free((*v)->hasher);
 	free(*v);
 }
 
@@ -797,9 +796,6 @@ static int verify_once(const struct verify_options *options, struct verify_repor
 		return -ENOMEM;
 	v->options = options;
 	v->report = &report;
-	r = hasher_new(&v->hasher);
-	if (r < 0)
-		return r;
 	r = verify(v, err);
 	if (r < 0)
 		return r;

@@ -26,7 +26,6 @@ struct entry_bench {
 	uint64_t next, next_floor;
 	struct audit_entry *entry;
 	struct redactor *redactor;
-	struct hasher *hasher;
 };
 
 static void entry_teardown(void *data)
@@ -39,7 +38,6 @@ static void entry_teardown(void *data)
 		entry_deinit(bench->entry);
 	free(bench->entry);
 	(void)redactor_free(bench->redactor);
-	(void)hasher_free(bench->hasher);
 	arena_deinit(&bench->arena);
 	free(bench);
 }
@@ -60,9 +58,6 @@ static int prepare(struct entry_bench *bench, size_t *ret_bytes, struct sbx_erro
 	r = redactor_new(NULL, 0, &bench->redactor, err);
 	if (r < 0)
 		return r;
-	r = hasher_new(&bench->hasher);
-	if (r < 0)
-		return sbx_error_what(err, r, "cannot set up audit_entry");
 	*ret_bytes = n_bytes / BENCH_LINES;
 	return 0;
 }
@@ -83,9 +78,7 @@ static int entry_setup(struct bench_state *ret, struct sbx_error *err)
 static int read_line(struct entry_bench *bench, uint64_t i)
 {
 	const struct bench_line *line = &bench->lines[i % BENCH_LINES];
-	const struct entry_options options = { .redactor = bench->redactor,
-					       .hasher = bench->hasher,
-					       .now_usec = 1 };
+	const struct entry_options options = { .redactor = bench->redactor, .now_usec = 1 };
 
 	return entry_read(bench->entry, &options, line->bytes, line->n_bytes, NULL);
 }

@@ -22,7 +22,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
 struct reader {
 	struct redactor *redactor;
-	struct hasher *hasher;
 	struct audit_entry *entry, *again;
 	struct audit_entry *used;
 	struct shapes *shapes;
@@ -45,14 +44,12 @@ static struct reader reader_new(void)
 
 	check(reader.entry && reader.again && reader.used && reader.shapes);
 	check(redactor_new(NULL, 0, &reader.redactor, NULL) == 0);
-	check(hasher_new(&reader.hasher) == 0);
 	return reader;
 }
 
 static void reader_free(struct reader *reader)
 {
 	(void)redactor_free(reader->redactor);
-	(void)hasher_free(reader->hasher);
 	entry_deinit(reader->entry);
 	entry_deinit(reader->again);
 	free(reader->entry);
@@ -65,7 +62,6 @@ static int read_line(const struct reader *reader, struct audit_entry *entry, con
 		     size_t n_bytes, struct sbx_error *err)
 {
 	const struct entry_options options = { .redactor = reader->redactor,
-					       .hasher = reader->hasher,
 					       .now_usec = 1767323045678901,
 					       .has_writer = true,
 					       .uid = 7,

@@ -41,27 +41,27 @@ static int read_leaf(void *userdata, uint64_t index, struct audit_hash *ret)
 	return 0;
 }
 
-static struct audit_hash root_of(struct hasher *hasher, uint64_t size)
+static struct audit_hash root_of(uint64_t size)
 {
 	struct audit_hash root;
 
-	check(root_of_leaves(hasher, size, read_leaf, NULL, &root) == 0);
+	check(root_of_leaves(size, read_leaf, NULL, &root) == 0);
 	return root;
 }
 
-static int prove(struct hasher *hasher, const struct proof *proof, struct audit_hash *ret)
+static int prove(const struct proof *proof, struct audit_hash *ret)
 {
-	return prove_inclusion(hasher, proof->from, proof->size, read_leaf, NULL, ret);
+	return prove_inclusion(proof->from, proof->size, read_leaf, NULL, ret);
 }
 
-static int verify(struct hasher *hasher, const struct proof *proof, const struct audit_hash *first,
+static int verify(const struct proof *proof, const struct audit_hash *first,
 		  const struct audit_hash *root)
 {
-	return merkle_verify_inclusion(hasher, proof->from, proof->size, first, proof->path,
-				       proof->n, root);
+	return merkle_verify_inclusion(proof->from, proof->size, first, proof->path, proof->n,
+				       root);
 }
 
-static void check_small(struct hasher *hasher, const struct proof *proof)
+static void check_small(const struct proof *proof)
 {
 	struct audit_hash right[MERKLE_PATH_MAX], first = { { 0 } }, root = { { 0 } };
 	bool holds;
@@ -69,28 +69,27 @@ static void check_small(struct hasher *hasher, const struct proof *proof)
 
 	if (proof->size > N_LEAVES)
 		return;
-	n = prove(hasher, proof, right);
-	root = root_of(hasher, proof->size);
+	n = prove(proof, right);
+	root = root_of(proof->size);
 	(void)read_leaf(NULL, proof->from % N_LEAVES, &first);
-	holds = verify(hasher, proof, &first, &root) == 0;
+	holds = verify(proof, &first, &root) == 0;
 	check(holds == (n >= 0 && (size_t)n == proof->n &&
 			memcmp(right, proof->path, proof->n * sizeof(right[0])) == 0));
 }
 
-static void check_large(struct hasher *hasher, struct proof proof)
+static void check_large(struct proof proof)
 {
-	const struct audit_hash root = root_of(hasher, 3);
+	const struct audit_hash root = root_of(3);
 
 	for (unsigned shift = 0; shift < 64; shift += 7) {
 		proof.from <<= shift;
 		proof.size = proof.size << shift | proof.from;
-		check(verify(hasher, &proof, &root, &root) == -EBADMSG);
+		check(verify(&proof, &root, &root) == -EBADMSG);
 	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
-	_cleanup_hasher_ struct hasher *hasher = NULL;
 	struct proof proof = { .n = 0 };
 
 	if (n_bytes < N_HEADER)
@@ -101,8 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 	if (proof.n > N_HASHES)
 		proof.n = N_HASHES;
 	memcpy(proof.path, bytes + N_HEADER, proof.n * AUDIT_HASH_SIZE);
-	check(hasher_new(&hasher) == 0);
-	check_small(hasher, &proof);
-	check_large(hasher, proof);
+	check_small(&proof);
+	check_large(proof);
 	return 0;
 }

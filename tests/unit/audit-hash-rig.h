@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Shared by the tests of lib/audit: a hasher for each test, and hashes in hexadecimal */
+/* Shared by the tests of lib/audit: hashes in hexadecimal */
 
 #include "audit/chain.h"
 #include "test.h"
-
-static inline struct hasher *make_hasher(void)
-{
-	struct hasher *hasher = NULL;
-
-	if (hasher_new(&hasher) < 0)
-		abort();
-	return hasher;
-}
 
 static inline unsigned hex_digit(char c)
 {

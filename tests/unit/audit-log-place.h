@@ -112,7 +112,6 @@ static inline int log_add_n(struct audit_log *log, const char *event, unsigned l
 /* ---- the verifier ---- */
 
 struct verification {
-	struct hasher *hasher;
 	struct audit_entry *entry;
 	struct merkle_frontier frontier;
 	struct audit_hash head;
@@ -138,7 +137,7 @@ static inline bool is_right(struct verification *v, const struct store_row *row)
 	struct audit_hash hash;
 
 	return !row->problem && row->seq == v->frontier.size &&
-	       chain_next(v->hasher, row->seq, &v->head, row->body, row->n_body, &hash) == 0 &&
+	       chain_next(row->seq, &v->head, row->body, row->n_body, &hash) == 0 &&
 	       audit_hash_equal(&hash, &row->hash) &&
 	       entry_read_stored(v->entry, row->body, row->n_body, NULL) == 0;
 }
@@ -153,8 +152,8 @@ static inline int verify_note(void *userdata, uint64_t size, const char *note, s
 		return 1;
 	if (size < v->frontier.size)
 		return 0;
-	if (trail_follow(&v->trail, v->hasher, note, n_bytes, NULL) < 0 ||
-	    merkle_root(v->hasher, &v->frontier, &root) < 0 || v->trail.last.size != size ||
+	if (trail_follow(&v->trail, note, n_bytes, NULL) < 0 ||
+	    merkle_root(&v->frontier, &root) < 0 || v->trail.last.size != size ||
 	    !audit_hash_equal(&root, &v->trail.last.root) ||
 	    !audit_hash_equal(&v->head, &v->trail.last.head))
 		v->n_wrong++;
@@ -167,7 +166,7 @@ static inline int verify_row(void *userdata, const struct store_row *row, struct
 
 	v->n_wrong += !is_right(v, row);
 	v->head = row->hash;
-	if (merkle_add(v->hasher, &v->frontier, &row->hash) < 0)
+	if (merkle_add(&v->frontier, &row->hash) < 0)
 		v->n_wrong++;
 	if (row->seq == 0) {
 		struct note_verifier verifier;
@@ -178,7 +177,7 @@ static inline int verify_row(void *userdata, const struct store_row *row, struct
 			return -EBADMSG;
 		(void)snprintf(origin, sizeof(origin), CHECKPOINT_ORIGIN_PREFIX "%s",
 			       genesis.log_id);
-		expect_eq(note_verifier_make(v->hasher, origin, genesis.public_key, &verifier), 0);
+		expect_eq(note_verifier_make(origin, genesis.public_key, &verifier), 0);
 		trail_begin(&v->trail, &verifier, 0);
 	}
 	if (v->see)
@@ -192,15 +191,12 @@ static inline long long verify_log(const struct log_place *place,
 				   void (*see)(void *userdata, const struct store_row *row),
 				   void *userdata)
 {
-	_cleanup_hasher_ struct hasher *hasher = NULL;
 	_cleanup_store_ struct store *store = NULL;
 	struct verification *v = zeroed(1, sizeof(*v));
 	int directory = open(place->log, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
 	long long n;
 
 	expect_eq(store_open_to_read(directory, SEGMENT, &store, NULL), 0);
-	expect_eq(hasher_new(&hasher), 0);
-	v->hasher = hasher;
 	v->store = store;
 	v->see = see;
 	v->userdata = userdata;

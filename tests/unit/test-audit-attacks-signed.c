@@ -48,20 +48,18 @@ static void an_end_without_its_checkpoint_is_not_what_was_witnessed(void)
 /* Recomputes the frontier in the table meta from the first @size records. */
 static void put_frontier(const struct log_place *place, uint8_t size)
 {
-	_cleanup_hasher_ struct hasher *hasher = NULL;
 	struct merkle_frontier frontier = { .size = 0 };
 	struct audit_hash peaks[MERKLE_PATH_MAX], hash;
 	uint8_t bytes[8 + sizeof(peaks)] = { [7] = size };
 	size_t n_peaks;
 
-	expect_eq(hasher_new(&hasher), 0);
 	for (unsigned seq = 0; seq < size; seq++) {
 		char select[64];
 
 		(void)snprintf(select, sizeof(select), "SELECT hash FROM records WHERE seq=%u",
 			       seq);
 		expect_eq(read_bytes(place, select, hash.bytes, HASH_SIZE), HASH_SIZE);
-		expect_eq(merkle_add(hasher, &frontier, &hash), 0);
+		expect_eq(merkle_add(&frontier, &hash), 0);
 	}
 	n_peaks = merkle_save(&frontier, peaks);
 	memcpy(bytes + 8, peaks, n_peaks * HASH_SIZE);
@@ -187,7 +185,6 @@ static void an_epoch_cannot_be_left_out(void)
 static void sign_again(const struct log_place *place, const struct audit_key *key, uint64_t epoch,
 		       uint64_t size)
 {
-	_cleanup_hasher_ struct hasher *hasher = NULL;
 	_cleanup_text_ struct text note = TEXT_INIT;
 	struct audit_checkpoint checkpoint = { .size = size, .epoch = epoch };
 	struct merkle_frontier frontier = { .size = 0 };
@@ -195,7 +192,6 @@ static void sign_again(const struct log_place *place, const struct audit_key *ke
 	char bytes[4096], sql[80];
 	size_t n;
 
-	expect_eq(hasher_new(&hasher), 0);
 	(void)snprintf(sql, sizeof(sql), "SELECT note FROM checkpoints WHERE size=%u",
 		       (unsigned)size);
 	n = read_bytes(place, sql, bytes, sizeof(bytes));
@@ -204,11 +200,11 @@ static void sign_again(const struct log_place *place, const struct audit_key *ke
 		(void)snprintf(sql, sizeof(sql), "SELECT hash FROM records WHERE seq=%u",
 			       (unsigned)seq);
 		(void)read_bytes(place, sql, checkpoint.head.bytes, HASH_SIZE);
-		expect_eq(merkle_add(hasher, &frontier, &checkpoint.head), 0);
+		expect_eq(merkle_add(&frontier, &checkpoint.head), 0);
 	}
-	expect_eq(merkle_root(hasher, &frontier, &checkpoint.root), 0);
+	expect_eq(merkle_root(&frontier, &checkpoint.root), 0);
 	checkpoint.epoch = epoch;
-	expect_eq(note_verifier_make(hasher, checkpoint.origin, key->public_key, &verifier), 0);
+	expect_eq(note_verifier_make(checkpoint.origin, key->public_key, &verifier), 0);
 	expect_eq(checkpoint_sign(&note, &checkpoint, &verifier, key->private_key, NULL), 0);
 	(void)snprintf(sql, sizeof(sql), "UPDATE checkpoints SET note=?1 WHERE size=%u",
 		       (unsigned)size);
@@ -268,7 +264,6 @@ static void the_key_of_the_epoch_does_seal_it(void)
 /* With today's key an attacker signs a checkpoint whose root is right and whose head is not. */
 static void a_signed_head_that_is_not_the_last_hash_is_found(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = NULL;
 	_cleanup_copy_ struct copy copy;
 	_cleanup_audit_key_ struct audit_key key = AUDIT_KEY_INIT;
 	_cleanup_text_ struct text note = TEXT_INIT;
@@ -279,7 +274,6 @@ static void a_signed_head_that_is_not_the_last_hash_is_found(void)
 	size_t n;
 
 	copy_make(&copy);
-	expect_eq(hasher_new(&hasher), 0);
 	directory = open(copy.place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	expect_eq(key_load(directory, NULL, &key, NULL), 0);
 	(void)close(directory);
@@ -287,7 +281,7 @@ static void a_signed_head_that_is_not_the_last_hash_is_found(void)
 		       sizeof(bytes));
 	expect_eq(checkpoint_peek(bytes, n, &checkpoint), 0);
 	checkpoint.head.bytes[0] ^= 1;
-	expect_eq(note_verifier_make(hasher, checkpoint.origin, key.public_key, &verifier), 0);
+	expect_eq(note_verifier_make(checkpoint.origin, key.public_key, &verifier), 0);
 	expect_eq(checkpoint_sign(&note, &checkpoint, &verifier, key.private_key, NULL), 0);
 	write_bytes(&copy.place, "UPDATE checkpoints SET note=?1 WHERE size=20", true, note.data,
 		    note.len);

@@ -38,45 +38,42 @@ static struct chain_genesis example(void)
 
 static void chains_the_documented_records(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct audit_hash hash = nothing;
 
-	expect_eq(chain_next(hasher, 0, &hash, genesis_bytes, strlen(genesis_bytes), &hash), 0);
+	expect_eq(chain_next(0, &hash, genesis_bytes, strlen(genesis_bytes), &hash), 0);
 	expect_hash(&hash, genesis_hash);
-	expect_eq(chain_next(hasher, 1, &hash, first_bytes, strlen(first_bytes), &hash), 0);
+	expect_eq(chain_next(1, &hash, first_bytes, strlen(first_bytes), &hash), 0);
 	expect_hash(&hash, first_hash);
-	expect_eq(chain_next(hasher, 2, &hash, NULL, 0, &hash), 0);
+	expect_eq(chain_next(2, &hash, NULL, 0, &hash), 0);
 	expect_hash(&hash, empty_hash);
-	expect_eq(chain_next(hasher, INT64_MAX, &hash, "\0\xff\n", 3, &hash), 0);
+	expect_eq(chain_next(INT64_MAX, &hash, "\0\xff\n", 3, &hash), 0);
 	expect_hash(&hash, last_hash);
 }
 
 static void a_hash_depends_on_number_predecessor_and_bytes(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct audit_hash previous = hash_of_hex(genesis_hash), want = hash_of_hex(first_hash),
 			  hash;
 	size_t n = strlen(first_bytes);
 
-	expect_eq(chain_next(hasher, 2, &previous, first_bytes, (uint32_t)n, &hash), 0);
+	expect_eq(chain_next(2, &previous, first_bytes, (uint32_t)n, &hash), 0);
 	expect(!audit_hash_equal(&hash, &want));
-	expect_eq(chain_next(hasher, 1, &previous, first_bytes, (uint32_t)n - 1, &hash), 0);
+	expect_eq(chain_next(1, &previous, first_bytes, (uint32_t)n - 1, &hash), 0);
 	expect(!audit_hash_equal(&hash, &want));
 	previous.bytes[31] ^= 1;
-	expect_eq(chain_next(hasher, 1, &previous, first_bytes, (uint32_t)n, &hash), 0);
+	expect_eq(chain_next(1, &previous, first_bytes, (uint32_t)n, &hash), 0);
 	expect(!audit_hash_equal(&hash, &want));
 }
 
 static void a_step_of_the_chain_allocates_nothing(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct audit_hash hash = nothing;
 
 	if (!count_alloc_works())
 		skip("the heap belongs to a sanitizer");
 	count_alloc_start();
 	for (uint64_t seq = 0; seq < 100; seq++)
-		(void)chain_next(hasher, seq, &hash, first_bytes, 24, &hash);
+		(void)chain_next(seq, &hash, first_bytes, 24, &hash);
 	expect_eq(count_alloc_stop(), 0);
 }
 

@@ -21,7 +21,6 @@
 struct reader {
 	struct audit_entry *entry;
 	struct redactor *redactor;
-	struct hasher *hasher;
 };
 
 static struct reader reader_new(void)
@@ -30,7 +29,6 @@ static struct reader reader_new(void)
 
 	expect(reader.entry != NULL);
 	expect_eq(redactor_new(NULL, 0, &reader.redactor, NULL), 0);
-	expect_eq(hasher_new(&reader.hasher), 0);
 	return reader;
 }
 
@@ -40,15 +38,13 @@ static void reader_deinit(struct reader *reader)
 		entry_deinit(reader->entry);
 	free(reader->entry);
 	(void)redactor_free(reader->redactor);
-	(void)hasher_free(reader->hasher);
 }
 #define _cleanup_reader_ _cleanup_(reader_deinit)
 
 static int take_bytes(struct reader *reader, const char *bytes, size_t n_bytes,
 		      struct sbx_error *err)
 {
-	const struct entry_options options = { .redactor = reader->redactor,
-					       .hasher = reader->hasher };
+	const struct entry_options options = { .redactor = reader->redactor };
 
 	return entry_read(reader->entry, &options, bytes, n_bytes, err);
 }

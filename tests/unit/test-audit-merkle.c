@@ -79,15 +79,14 @@ static int read_published(void *userdata, uint64_t index, struct audit_hash *ret
 
 static void the_published_trees_have_the_published_roots(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct merkle_frontier frontier = { .size = 0 };
 	struct audit_hash root;
 
 	for (size_t i = 0; i <= N_PUBLISHED; i++) {
-		expect_eq(merkle_root(hasher, &frontier, &root), 0);
+		expect_eq(merkle_root(&frontier, &root), 0);
 		expect_hash(&root, roots[i]);
 		if (i < N_PUBLISHED)
-			expect_eq(merkle_add_node(hasher, &frontier, hash_of_hex(leaves[i])), 0);
+			expect_eq(merkle_add_node(&frontier, hash_of_hex(leaves[i])), 0);
 	}
 	expect_eq(frontier.size, N_PUBLISHED);
 }
@@ -105,22 +104,19 @@ static void expect_path(const struct audit_hash *path, int n, const char *const 
 
 static void proves_what_is_published(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	const struct merkle_frontier none = { .size = 0 };
 	const struct merkle_leaves published = { .known = &none, .read = read_published };
 	struct audit_hash path[MERKLE_PATH_MAX];
 
 	for (size_t i = 0; i < N_ELEMENTS(inclusions); i++) {
 		const struct proof *proof = &inclusions[i];
-		int n = merkle_prove_inclusion_behind(hasher, proof->from, proof->size, &published,
-						      path);
+		int n = merkle_prove_inclusion_behind(proof->from, proof->size, &published, path);
 
 		expect_path(path, n, proof->path);
 	}
 	for (size_t i = 0; i < N_ELEMENTS(consistencies); i++) {
 		const struct proof *proof = &consistencies[i];
-		int n = merkle_prove_consistency_behind(hasher, proof->from, proof->size,
-							&published, path);
+		int n = merkle_prove_consistency_behind(proof->from, proof->size, &published, path);
 
 		expect_path(path, n, proof->path);
 	}
@@ -128,7 +124,6 @@ static void proves_what_is_published(void)
 
 /* The definitions of RFC 9162, sections 2.1.1, 2.1.3.1 and 2.1.4.1. */
 struct naive {
-	struct hasher *hasher;
 	const struct audit_hash *data;
 	struct audit_hash path[MERKLE_PATH_MAX];
 	int n;
@@ -148,12 +143,12 @@ static struct audit_hash naive_root(struct naive *naive, size_t begin, size_t n)
 	struct audit_hash left, right, hash;
 
 	if (n == 1) {
-		expect_eq(merkle_leaf(naive->hasher, &naive->data[begin], &hash), 0);
+		expect_eq(merkle_leaf(&naive->data[begin], &hash), 0);
 		return hash;
 	}
 	left = naive_root(naive, begin, naive_split(n));
 	right = naive_root(naive, begin + naive_split(n), n - naive_split(n));
-	expect_eq(merkle_node(naive->hasher, &left, &right, &hash), 0);
+	expect_eq(merkle_node(&left, &right, &hash), 0);
 	return hash;
 }
 
@@ -212,52 +207,49 @@ static void expect_same_path(const struct naive *want, const struct audit_hash *
 
 static void roots_agree_with_the_definition(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct audit_hash data[N_COMPARED], root;
-	struct naive naive = { .hasher = hasher, .data = data };
+	struct naive naive = { .data = data };
 	struct merkle_frontier frontier = { .size = 0 };
 
 	fill(data);
 	for (size_t n = 1; n <= N_COMPARED; n++) {
 		const struct audit_hash want = naive_root(&naive, 0, n);
 
-		expect_eq(merkle_add(hasher, &frontier, &data[n - 1]), 0);
-		expect_eq(merkle_root(hasher, &frontier, &root), 0);
+		expect_eq(merkle_add(&frontier, &data[n - 1]), 0);
+		expect_eq(merkle_root(&frontier, &root), 0);
 		expect(audit_hash_equal(&root, &want));
-		expect_eq(root_of_leaves(hasher, n, read_data, data, &root), 0);
+		expect_eq(root_of_leaves(n, read_data, data, &root), 0);
 		expect(audit_hash_equal(&root, &want));
 	}
 }
 
 static void inclusion_proofs_agree_with_the_definition(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct audit_hash data[N_COMPARED], path[MERKLE_PATH_MAX] = { { { 0 } } };
 
 	fill(data);
 	for (size_t n = 1; n <= N_COMPARED; n++)
 		for (size_t m = 0; m < n; m++) {
-			struct naive naive = { .hasher = hasher, .data = data };
+			struct naive naive = { .data = data };
 
 			naive_path(&naive, m, 0, n);
 			expect_same_path(&naive, path,
-					 prove_inclusion(hasher, m, n, read_data, data, path));
+					 prove_inclusion(m, n, read_data, data, path));
 		}
 }
 
 static void consistency_proofs_agree_with_the_definition(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct audit_hash data[N_COMPARED], path[MERKLE_PATH_MAX] = { { { 0 } } };
 
 	fill(data);
 	for (size_t n = 1; n <= N_COMPARED; n++)
 		for (size_t m = 1; m <= n; m++) {
-			struct naive naive = { .hasher = hasher, .data = data };
+			struct naive naive = { .data = data };
 
 			naive_subproof(&naive, m, 0, n, true);
 			expect_same_path(&naive, path,
-					 prove_consistency(hasher, m, n, read_data, data, path));
+					 prove_consistency(m, n, read_data, data, path));
 		}
 }
 
@@ -280,56 +272,51 @@ static int read_counted(void *userdata, uint64_t index, struct audit_hash *ret)
 
 static void no_leaf_is_read_twice_for_a_proof(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct counted counted = { .fails = false };
 	struct audit_hash path[MERKLE_PATH_MAX];
 
-	expect_eq(prove_inclusion(hasher, 5, 8, read_counted, &counted, path), 3);
+	expect_eq(prove_inclusion(5, 8, read_counted, &counted, path), 3);
 	for (size_t i = 0; i < N_PUBLISHED; i++)
 		expect_eq(counted.n_reads[i], i != 5);
 }
 
 static void a_leaf_that_cannot_be_read_ends_the_proof(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct counted counted = { .fails = true };
 	struct audit_hash path[MERKLE_PATH_MAX], root = hash_of_hex(LEAF_7);
 
-	expect_eq(prove_inclusion(hasher, 5, 8, read_counted, &counted, path), -ENODATA);
-	expect_eq(prove_consistency(hasher, 6, 8, read_counted, &counted, path), -ENODATA);
-	expect_eq(root_of_leaves(hasher, 8, read_counted, &counted, &root), -ENODATA);
+	expect_eq(prove_inclusion(5, 8, read_counted, &counted, path), -ENODATA);
+	expect_eq(prove_consistency(6, 8, read_counted, &counted, path), -ENODATA);
+	expect_eq(root_of_leaves(8, read_counted, &counted, &root), -ENODATA);
 	expect_hash(&root, LEAF_7);
 }
 
 static void refuses_to_prove_what_is_not_there(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	const uint64_t too_large = (uint64_t)MERKLE_SIZE_MAX + 1;
 	struct audit_hash path[MERKLE_PATH_MAX], root;
 
-	expect_eq(prove_inclusion(hasher, 0, 0, read_data, NULL, path), -EINVAL);
-	expect_eq(prove_inclusion(hasher, 8, 8, read_data, NULL, path), -EINVAL);
-	expect_eq(prove_inclusion(hasher, 1, too_large, read_data, NULL, path), -EINVAL);
-	expect_eq(prove_consistency(hasher, 0, 8, read_data, NULL, path), -EINVAL);
-	expect_eq(prove_consistency(hasher, 0, 0, read_data, NULL, path), -EINVAL);
-	expect_eq(prove_consistency(hasher, 9, 8, read_data, NULL, path), -EINVAL);
-	expect_eq(prove_consistency(hasher, 1, too_large, read_data, NULL, path), -EINVAL);
-	expect_eq(root_of_leaves(hasher, too_large, read_data, NULL, &root), -EINVAL);
+	expect_eq(prove_inclusion(0, 0, read_data, NULL, path), -EINVAL);
+	expect_eq(prove_inclusion(8, 8, read_data, NULL, path), -EINVAL);
+	expect_eq(prove_inclusion(1, too_large, read_data, NULL, path), -EINVAL);
+	expect_eq(prove_consistency(0, 8, read_data, NULL, path), -EINVAL);
+	expect_eq(prove_consistency(0, 0, read_data, NULL, path), -EINVAL);
+	expect_eq(prove_consistency(9, 8, read_data, NULL, path), -EINVAL);
+	expect_eq(prove_consistency(1, too_large, read_data, NULL, path), -EINVAL);
+	expect_eq(root_of_leaves(too_large, read_data, NULL, &root), -EINVAL);
 }
 
 static void a_full_tree_takes_no_leaf_and_stays_as_it_was(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct merkle_frontier frontier = { .size = MERKLE_SIZE_MAX };
 	const struct audit_hash leaf = hash_of_hex(LEAF_0);
 
-	expect_eq(merkle_add(hasher, &frontier, &leaf), -EOVERFLOW);
+	expect_eq(merkle_add(&frontier, &leaf), -EOVERFLOW);
 	expect_eq(frontier.size, MERKLE_SIZE_MAX);
 }
 
 static void a_saved_frontier_goes_on_where_it_was(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct audit_hash data[N_COMPARED], peaks[MERKLE_PATH_MAX], root, want;
 
 	fill(data);
@@ -337,28 +324,27 @@ static void a_saved_frontier_goes_on_where_it_was(void)
 		struct merkle_frontier frontier = { .size = 0 }, again;
 
 		for (size_t i = 0; i < at; i++)
-			expect_eq(merkle_add(hasher, &frontier, &data[i]), 0);
+			expect_eq(merkle_add(&frontier, &data[i]), 0);
 
 		size_t n = merkle_save(&frontier, peaks);
 
 		expect_eq(n, __builtin_popcountll(at));
 		expect_eq(merkle_load(at, peaks, n, &again), 0);
 		for (size_t i = at; i < N_COMPARED; i++)
-			expect_eq(merkle_add(hasher, &again, &data[i]), 0);
-		expect_eq(merkle_root(hasher, &again, &root), 0);
-		expect_eq(root_of_leaves(hasher, N_COMPARED, read_data, data, &want), 0);
+			expect_eq(merkle_add(&again, &data[i]), 0);
+		expect_eq(merkle_root(&again, &root), 0);
+		expect_eq(root_of_leaves(N_COMPARED, read_data, data, &want), 0);
 		expect(audit_hash_equal(&root, &want));
 	}
 }
 
 static void a_saved_frontier_begins_with_its_largest_tree(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct merkle_frontier frontier = { .size = 0 };
 	struct audit_hash peaks[MERKLE_PATH_MAX];
 
 	for (size_t i = 0; i < 7; i++)
-		expect_eq(merkle_add_node(hasher, &frontier, hash_of_hex(leaves[i])), 0);
+		expect_eq(merkle_add_node(&frontier, hash_of_hex(leaves[i])), 0);
 	expect_eq(merkle_save(&frontier, peaks), 3);
 	expect_hash(&peaks[0], NODE_0123);
 	expect_hash(&peaks[1], NODE_45);
@@ -377,26 +363,25 @@ static void refuses_a_frontier_with_too_few_or_too_many_peaks(void)
 	expect_eq(frontier.size, 77);
 }
 
-static struct audit_hash numbered_leaf(struct hasher *hasher, uint64_t i)
+static struct audit_hash numbered_leaf(uint64_t i)
 {
 	const struct iovec part = { &i, sizeof(i) };
 	struct audit_hash leaf;
 
-	expect_eq(hasher_digest(hasher, &part, 1, &leaf), 0);
+	expect_eq(audit_hash_digest(&part, 1, &leaf), 0);
 	return leaf;
 }
 
 /* Adds every run of leaves to the tree of the leaves before it. */
 static void runs_of_leaves_make_the_same_tree(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct merkle_frontier whole[N_COMPARED + 1] = { { .size = 0 } };
 
 	for (uint64_t i = 0; i < N_COMPARED; i++) {
-		struct audit_hash leaf = numbered_leaf(hasher, i);
+		struct audit_hash leaf = numbered_leaf(i);
 
 		whole[i + 1] = whole[i];
-		expect_eq(merkle_add(hasher, &whole[i + 1], &leaf), 0);
+		expect_eq(merkle_add(&whole[i + 1], &leaf), 0);
 	}
 	for (uint64_t first = 0; first <= N_COMPARED; first++) {
 		struct merkle_run run;
@@ -404,36 +389,34 @@ static void runs_of_leaves_make_the_same_tree(void)
 		merkle_run_begin(&run, first);
 		for (uint64_t end = first; end <= N_COMPARED; end++) {
 			struct merkle_frontier frontier = whole[first];
-			struct audit_hash leaf = numbered_leaf(hasher, end), root, wanted;
+			struct audit_hash leaf = numbered_leaf(end), root, wanted;
 
-			expect_eq(merkle_add_run(hasher, &frontier, &run), 0);
+			expect_eq(merkle_add_run(&frontier, &run), 0);
 			expect_eq(frontier.size, end);
-			expect_eq(merkle_root(hasher, &frontier, &root), 0);
-			expect_eq(merkle_root(hasher, &whole[end], &wanted), 0);
+			expect_eq(merkle_root(&frontier, &root), 0);
+			expect_eq(merkle_root(&whole[end], &wanted), 0);
 			expect(audit_hash_equal(&root, &wanted));
-			expect_eq(merkle_run_add(hasher, &run, &leaf), 0);
+			expect_eq(merkle_run_add(&run, &leaf), 0);
 		}
 	}
 }
 
 static void a_run_is_not_added_elsewhere(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct merkle_frontier frontier = { .size = 0 };
-	struct audit_hash leaf = numbered_leaf(hasher, 0);
+	struct audit_hash leaf = numbered_leaf(0);
 	struct merkle_run run;
 
 	merkle_run_begin(&run, 1);
-	expect_eq(merkle_run_add(hasher, &run, &leaf), 0);
-	expect_eq(merkle_add_run(hasher, &frontier, &run), -EINVAL);
+	expect_eq(merkle_run_add(&run, &leaf), 0);
+	expect_eq(merkle_add_run(&frontier, &run), -EINVAL);
 	expect_eq(frontier.size, 0);
 	merkle_run_begin(&run, MERKLE_SIZE_MAX);
-	expect_eq(merkle_run_add(hasher, &run, &leaf), -EOVERFLOW);
+	expect_eq(merkle_run_add(&run, &leaf), -EOVERFLOW);
 }
 
 static void growing_the_tree_allocates_nothing(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct merkle_frontier frontier = { .size = 0 };
 	struct audit_hash hash = hash_of_hex(LEAF_0);
 
@@ -441,8 +424,8 @@ static void growing_the_tree_allocates_nothing(void)
 		skip("the heap belongs to a sanitizer");
 	count_alloc_start();
 	for (int i = 0; i < 100; i++) {
-		(void)merkle_add(hasher, &frontier, &hash);
-		(void)merkle_root(hasher, &frontier, &hash);
+		(void)merkle_add(&frontier, &hash);
+		(void)merkle_root(&frontier, &hash);
 	}
 	expect_eq(count_alloc_stop(), 0);
 	expect_eq(frontier.size, 100);
@@ -451,7 +434,6 @@ static void growing_the_tree_allocates_nothing(void)
 /* ---- trees whose first leaves were deleted ---- */
 
 struct behind {
-	struct hasher *hasher;
 	uint64_t known;
 	struct audit_hash data[N_COMPARED];
 };
@@ -462,9 +444,7 @@ static int read_behind(void *userdata, uint64_t index, struct audit_hash *ret)
 
 	if (index < behind->known)
 		return -ENODATA;
-	return rig_read_hashed(&(struct rig_leaves){ behind->hasher, read_data,
-						     (void *)behind->data },
-			       index, ret);
+	return rig_read_hashed(&(struct rig_leaves){ read_data, (void *)behind->data }, index, ret);
 }
 
 static bool is_path(int n, const struct audit_hash *path, int n_other,
@@ -473,61 +453,55 @@ static bool is_path(int n, const struct audit_hash *path, int n_other,
 	return n == n_other && n >= 0 && memcmp(path, other, (size_t)n * sizeof(*path)) == 0;
 }
 
-static void compare_behind(struct hasher *hasher, const struct merkle_leaves *behind, uint64_t size)
+static void compare_behind(const struct merkle_leaves *behind, uint64_t size)
 {
 	struct audit_hash path[MERKLE_PATH_MAX], other[MERKLE_PATH_MAX], root, other_root;
 	struct behind *whole = behind->userdata;
 	uint64_t known = behind->known->size;
 
-	expect_eq(merkle_root_behind(hasher, size, behind, &root), 0);
-	expect_eq(root_of_leaves(hasher, size, read_data, whole->data, &other_root), 0);
+	expect_eq(merkle_root_behind(size, behind, &root), 0);
+	expect_eq(root_of_leaves(size, read_data, whole->data, &other_root), 0);
 	expect(audit_hash_equal(&root, &other_root));
 	for (uint64_t i = known; i < size; i++)
-		expect(is_path(merkle_prove_inclusion_behind(hasher, i, size, behind, path), path,
-			       prove_inclusion(hasher, i, size, read_data, whole->data, other),
-			       other));
+		expect(is_path(merkle_prove_inclusion_behind(i, size, behind, path), path,
+			       prove_inclusion(i, size, read_data, whole->data, other), other));
 	for (uint64_t i = known; i <= size; i++)
-		expect(is_path(merkle_prove_consistency_behind(hasher, i, size, behind, path), path,
-			       prove_consistency(hasher, i, size, read_data, whole->data, other),
-			       other));
+		expect(is_path(merkle_prove_consistency_behind(i, size, behind, path), path,
+			       prove_consistency(i, size, read_data, whole->data, other), other));
 }
 
 static void what_is_proved_without_the_first_leaves_is_the_same(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct merkle_frontier frontier = { .size = 0 };
-	struct behind behind = { .hasher = hasher };
+	struct behind behind = {};
 	const struct merkle_leaves leaves_behind = { &frontier, read_behind, &behind };
 
 	fill(behind.data);
 	for (uint64_t known = 1; known <= 34; known++) {
 		behind.known = known;
-		expect_eq(merkle_add(hasher, &frontier, &behind.data[known - 1]), 0);
+		expect_eq(merkle_add(&frontier, &behind.data[known - 1]), 0);
 		for (uint64_t size = known; size <= N_COMPARED; size++)
-			compare_behind(hasher, &leaves_behind, size);
+			compare_behind(&leaves_behind, size);
 	}
 }
 
 static void what_is_about_the_first_leaves_cannot_be_proved_without_them(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct merkle_frontier frontier = { .size = 0 };
-	struct behind behind = { .hasher = hasher, .known = 13 };
+	struct behind behind = { .known = 13 };
 	const struct merkle_leaves leaves_behind = { &frontier, read_behind, &behind };
 	struct audit_hash path[MERKLE_PATH_MAX];
 
 	fill(behind.data);
 	for (size_t i = 0; i < 13; i++)
-		expect_eq(merkle_add(hasher, &frontier, &behind.data[i]), 0);
+		expect_eq(merkle_add(&frontier, &behind.data[i]), 0);
 	for (uint64_t i = 1; i < 13; i++) {
-		expect_eq(merkle_prove_inclusion_behind(hasher, i, 20, &leaves_behind, path),
-			  -ENODATA);
-		expect_eq(merkle_prove_consistency_behind(hasher, i, 20, &leaves_behind, path),
-			  -ENODATA);
+		expect_eq(merkle_prove_inclusion_behind(i, 20, &leaves_behind, path), -ENODATA);
+		expect_eq(merkle_prove_consistency_behind(i, 20, &leaves_behind, path), -ENODATA);
 	}
 	for (uint64_t size = 1; size < 13; size++)
 		if (size != 8 && size != 12)
-			expect_eq(merkle_root_behind(hasher, size, &leaves_behind, path), -ENODATA);
+			expect_eq(merkle_root_behind(size, &leaves_behind, path), -ENODATA);
 }
 
 static const struct test tests[] = {

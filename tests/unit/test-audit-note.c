@@ -26,10 +26,9 @@
 
 static struct note_verifier neumann(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	struct note_verifier verifier;
 
-	if (note_verifier_parse(hasher, NEUMANN_KEY, strlen(NEUMANN_KEY), &verifier, NULL) < 0)
+	if (note_verifier_parse(NEUMANN_KEY, strlen(NEUMANN_KEY), &verifier, NULL) < 0)
 		abort();
 	return verifier;
 }
@@ -117,14 +116,12 @@ static void refuses_what_is_no_verifier_key(void)
 		"Peter Neumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW",
 		"peterneumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW",
 	};
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 
 	for (size_t i = 0; i < N_ELEMENTS(refused); i++) {
 		struct note_verifier verifier = { .name = "unwritten" };
 		struct sbx_error err = { 0 };
 
-		expect_eq(note_verifier_parse(hasher, refused[i], strlen(refused[i]), &verifier,
-					      &err),
+		expect_eq(note_verifier_parse(refused[i], strlen(refused[i]), &verifier, &err),
 			  -EBADMSG);
 		expect_str(verifier.name, "unwritten");
 		expect(err.why[0] && err.fix[0]);
@@ -137,21 +134,20 @@ static void refuses_names_that_would_not_stand_in_a_line(void)
 		"",	      "a b",	       "a+b",	       "a\nb",	"a\tb", "a\x1b[1m",
 		"a\xc2\xa0z", "a\xe2\x80\xa8", "\xe3\x80\x80", "a\xff", "\xc3",
 	};
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
 	const uint8_t key[SIGNATURE_KEY_SIZE] = { 1 };
 	struct note_verifier verifier = { .name = "unwritten" };
 	char name[NOTE_NAME_SIZE + 1];
 
 	for (size_t i = 0; i < N_ELEMENTS(refused); i++)
-		expect_eq(note_verifier_make(hasher, refused[i], key, &verifier), -EINVAL);
+		expect_eq(note_verifier_make(refused[i], key, &verifier), -EINVAL);
 	memset(name, 'n', sizeof(name));
 	name[NOTE_NAME_SIZE] = '\0';
-	expect_eq(note_verifier_make(hasher, name, key, &verifier), -EINVAL);
+	expect_eq(note_verifier_make(name, key, &verifier), -EINVAL);
 	expect_str(verifier.name, "unwritten");
 	name[NOTE_NAME_SIZE - 1] = '\0';
-	expect_eq(note_verifier_make(hasher, name, key, &verifier), 0);
+	expect_eq(note_verifier_make(name, key, &verifier), 0);
 	expect_str(verifier.name, name);
-	expect_eq(note_verifier_make(hasher, "\xc3\xa9/\xe6\x97\xa5", key, &verifier), 0);
+	expect_eq(note_verifier_make("\xc3\xa9/\xe6\x97\xa5", key, &verifier), 0);
 }
 
 static void passes_over_the_signatures_of_others(void)

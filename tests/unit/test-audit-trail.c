@@ -18,21 +18,19 @@
 #define N_EPOCHS 3
 
 struct rig {
-	struct hasher *hasher;
 	struct audit_key keys[N_EPOCHS];
 	struct note_verifier verifiers[N_EPOCHS];
 	struct audit_trail trail;
 	struct sbx_error err;
 };
 
-static struct rig make_rig(struct hasher *hasher)
+static struct rig make_rig(void)
 {
-	struct rig rig = { .hasher = hasher };
+	struct rig rig = {};
 
 	for (size_t i = 0; i < N_EPOCHS; i++)
 		if (key_make(i, &rig.keys[i], NULL) < 0 ||
-		    note_verifier_make(hasher, ORIGIN, rig.keys[i].public_key, &rig.verifiers[i]) <
-			    0)
+		    note_verifier_make(ORIGIN, rig.keys[i].public_key, &rig.verifiers[i]) < 0)
 			abort();
 	trail_begin(&rig.trail, &rig.verifiers[0], 0);
 	return rig;
@@ -65,7 +63,7 @@ static int follow(struct rig *rig, const struct audit_checkpoint *checkpoint, si
 	if (checkpoint_sign(&note, checkpoint, &rig->verifiers[signer],
 			    rig->keys[signer].private_key, NULL) < 0)
 		abort();
-	return trail_follow(&rig->trail, rig->hasher, note.data, note.len, &rig->err);
+	return trail_follow(&rig->trail, note.data, note.len, &rig->err);
 }
 
 /* Expects a refusal that does not change the trail. */
@@ -87,8 +85,7 @@ static void expect_refused(struct rig *rig, const struct audit_checkpoint *check
 
 static void follows_a_log_from_its_first_key_through_all_epochs(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
-	struct rig rig = make_rig(hasher);
+	struct rig rig = make_rig();
 	const struct audit_checkpoint row[] = {
 		checkpoint_of(1, 0), checkpoint_of(5, 0),	 last_of_epoch(&rig, 5, 0),
 		checkpoint_of(9, 1), last_of_epoch(&rig, 20, 1), checkpoint_of(20, 2),
@@ -103,8 +100,7 @@ static void follows_a_log_from_its_first_key_through_all_epochs(void)
 
 static void an_epoch_may_consist_of_its_last_checkpoint(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
-	struct rig rig = make_rig(hasher);
+	struct rig rig = make_rig();
 	const struct audit_checkpoint first = last_of_epoch(&rig, 1, 0),
 				      second = last_of_epoch(&rig, 1, 1);
 
@@ -115,8 +111,7 @@ static void an_epoch_may_consist_of_its_last_checkpoint(void)
 
 static void refuses_a_checkpoint_signed_with_a_later_key(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
-	struct rig rig = make_rig(hasher);
+	struct rig rig = make_rig();
 	const struct audit_checkpoint forged = checkpoint_of(5, 0), later = checkpoint_of(5, 1);
 
 	expect_refused(&rig, &forged, 1, -ENOKEY);
@@ -125,8 +120,7 @@ static void refuses_a_checkpoint_signed_with_a_later_key(void)
 
 static void refuses_a_checkpoint_signed_with_a_key_that_is_past(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
-	struct rig rig = make_rig(hasher);
+	struct rig rig = make_rig();
 	const struct audit_checkpoint last = last_of_epoch(&rig, 5, 0), old = checkpoint_of(6, 0),
 				      new = checkpoint_of(6, 1);
 
@@ -138,8 +132,7 @@ static void refuses_a_checkpoint_signed_with_a_key_that_is_past(void)
 
 static void refuses_an_epoch_that_was_left_out(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
-	struct rig rig = make_rig(hasher);
+	struct rig rig = make_rig();
 	const struct audit_checkpoint last = last_of_epoch(&rig, 5, 0), far = checkpoint_of(6, 2);
 
 	expect_eq(follow(&rig, &last, 0), 0);
@@ -148,8 +141,7 @@ static void refuses_an_epoch_that_was_left_out(void)
 
 static void refuses_a_number_that_is_not_that_of_the_epoch(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
-	struct rig rig = make_rig(hasher);
+	struct rig rig = make_rig();
 	const struct audit_checkpoint last = last_of_epoch(&rig, 5, 0), old = checkpoint_of(6, 0),
 				      far = checkpoint_of(6, 2);
 
@@ -161,8 +153,7 @@ static void refuses_a_number_that_is_not_that_of_the_epoch(void)
 
 static void refuses_a_log_that_was_cut(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
-	struct rig rig = make_rig(hasher);
+	struct rig rig = make_rig();
 	const struct audit_checkpoint large = checkpoint_of(9, 0), small = checkpoint_of(8, 0);
 
 	expect_eq(follow(&rig, &large, 0), 0);
@@ -172,8 +163,7 @@ static void refuses_a_log_that_was_cut(void)
 
 static void refuses_another_log_of_the_same_size(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
-	struct rig rig = make_rig(hasher);
+	struct rig rig = make_rig();
 	const struct audit_checkpoint first = checkpoint_of(9, 0);
 	struct audit_checkpoint root = first, head = first;
 
@@ -187,20 +177,18 @@ static void refuses_another_log_of_the_same_size(void)
 
 static void refuses_what_is_no_note_and_stays_where_it_was(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
-	struct rig rig = make_rig(hasher);
+	struct rig rig = make_rig();
 	const struct audit_checkpoint first = checkpoint_of(9, 0);
 
 	expect_eq(follow(&rig, &first, 0), 0);
-	expect_eq(trail_follow(&rig.trail, hasher, "text\n", 5, &rig.err), -EBADMSG);
+	expect_eq(trail_follow(&rig.trail, "text\n", 5, &rig.err), -EBADMSG);
 	expect_eq(rig.trail.last.size, 9);
 }
 
 /* A clock may be set back. */
 static void accepts_times_that_go_back(void)
 {
-	_cleanup_hasher_ struct hasher *hasher = make_hasher();
-	struct rig rig = make_rig(hasher);
+	struct rig rig = make_rig();
 	struct audit_checkpoint first = checkpoint_of(5, 0), second = checkpoint_of(6, 0);
 
 	first.last_usec = 1000;
