@@ -19,6 +19,7 @@
 
 #include "audit/chain.h"
 #include "audit/checkpoint.h"
+#include "base/array.h"
 #include "base/base64.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -358,7 +359,7 @@ int audit_verb_verify_proof(void *context, int n_operands, char *operands[], str
 struct leaves {
 	struct segment_about begin; /* earlier records were deleted; their tree is known */
 	struct audit_hash *hashes;
-	uint64_t n, n_max;
+	size_t n;
 };
 
 static void leaves_free(struct leaves *leaves)
@@ -380,18 +381,8 @@ static int add_leaf(void *userdata, const struct store_row *row, struct sbx_erro
 		sbx_error_fix(err, "check the log: sbx-audit verify --full");
 		return -EBADMSG;
 	}
-	if (leaves->n == leaves->n_max) {
-		uint64_t n_max = leaves->n_max ? 2 * leaves->n_max : 4096;
-		struct audit_hash *grown =
-			reallocarray(leaves->hashes, n_max, sizeof(*leaves->hashes));
-
-		if (!grown)
-			return sbx_error_what(err, -ENOMEM,
-					      "not enough memory for the hashes of the log");
-		leaves->hashes = grown;
-		leaves->n_max = n_max;
-	}
-	leaves->hashes[leaves->n++] = row->hash;
+	if (ARRAY_ADD(leaves->hashes, leaves->n, &row->hash) < 0)
+		return sbx_error_what(err, -ENOMEM, "not enough memory for the hashes of the log");
 	return 0;
 }
 

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 
 #define N_ROUNDS_MAX 1000
@@ -37,8 +38,8 @@ struct process {
 struct processes {
 	struct process *items;
 	size_t n;
-	size_t size;
 };
+
 static void processes_deinit(struct processes *processes)
 {
 	free(processes->items);
@@ -106,21 +107,6 @@ static int read_process(int proc, pid_t pid, struct process *ret)
 	return 0;
 }
 
-static int add(struct processes *processes, const struct process *process)
-{
-	if (processes->n == processes->size) {
-		size_t size = processes->size > 0 ? 2 * processes->size : 256;
-		struct process *longer = reallocarray(processes->items, size, sizeof(*longer));
-
-		if (!longer)
-			return -ENOMEM;
-		processes->items = longer;
-		processes->size = size;
-	}
-	processes->items[processes->n++] = *process;
-	return 0;
-}
-
 static int read_all(int proc, struct processes *ret)
 {
 	_cleanup_closedir_ DIR *dir = fd_open_dir(proc);
@@ -135,7 +121,7 @@ static int read_all(int proc, struct processes *ret)
 		if (!isdigit((unsigned char)item->d_name[0]))
 			continue;
 		if (read_process(proc, (pid_t)strtol(item->d_name, NULL, 10), &process) == 0)
-			r = add(ret, &process);
+			r = ARRAY_ADD(ret->items, ret->n, &process);
 	}
 	return r;
 }

@@ -30,6 +30,7 @@
 #include "audit/chain.h"
 #include "audit/checkpoint.h"
 #include "audit/heads.h"
+#include "base/array.h"
 #include "base/base64.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -243,7 +244,6 @@ struct reading {
 	const char *end;
 	unsigned line;
 	struct witness witness;
-	size_t n_max;
 };
 
 static size_t left(const struct reading *reading)
@@ -259,27 +259,11 @@ static int fail(const struct reading *reading, const char *why, struct sbx_error
 			  "cannot read line %u of the heads from elsewhere", reading->line);
 }
 
-/* *@n_max is the allocated number. */
-static int append_head(struct witness *witness, size_t *n_max, const struct witness_head *head)
-{
-	if (witness->n_heads == *n_max) {
-		size_t n = *n_max ? 2 * *n_max : 64;
-		void *grown = reallocarray(witness->heads, n, sizeof(*witness->heads));
-
-		if (!grown)
-			return -ENOMEM;
-		witness->heads = grown;
-		*n_max = n;
-	}
-	witness->heads[witness->n_heads++] = *head;
-	return 0;
-}
-
 static int add_head(struct reading *reading, const struct witness_head *head, struct sbx_error *err)
 {
 	if (reading->witness.n_heads == WITNESS_HEADS_MAX)
 		return fail(reading, "there are more than 100000 heads", err);
-	if (append_head(&reading->witness, &reading->n_max, head) < 0)
+	if (ARRAY_ADD(reading->witness.heads, reading->witness.n_heads, head) < 0)
 		return sbx_error_what(err, -ENOMEM, "cannot read the heads from elsewhere");
 	return 0;
 }
@@ -406,7 +390,6 @@ struct journal_reading {
 	sd_journal *journal;
 	const struct journal_options *options;
 	struct witness witness;
-	size_t n_max;
 };
 
 static int fail_journal(struct sbx_error *err, int code, const char *why, const char *fix)
@@ -473,7 +456,7 @@ static int add_entry_head(struct journal_reading *reading, const struct witness_
 			witness->heads[n++] = witness->heads[i];
 		witness->n_heads = n;
 	}
-	return append_head(witness, &reading->n_max, head);
+	return ARRAY_ADD(witness->heads, witness->n_heads, head);
 }
 
 /* Only journald writes fields that begin with an underscore. */

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "audit/retain-work.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/moment.h"
 #include "base/text.h"
@@ -193,13 +194,7 @@ struct held {
 
 static int hold(struct held *held, uint64_t first)
 {
-	void *grown = reallocarray(held->firsts, held->n + 1, sizeof(*held->firsts));
-
-	if (!grown)
-		return -ENOMEM;
-	held->firsts = grown;
-	held->firsts[held->n++] = first;
-	return 0;
+	return ARRAY_ADD(held->firsts, held->n, &first);
 }
 
 static bool is_held_file(const struct held *held, uint64_t first)

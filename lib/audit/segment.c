@@ -19,6 +19,7 @@
 #include <sbx/error.h>
 
 #include "audit/archive.h"
+#include "base/array.h"
 #include "base/base64.h"
 #include "audit/log-internal.h"
 #include "base/fd.h"
@@ -257,17 +258,11 @@ static int compare(const void *a, const void *b)
 static int add_file(struct segment_list *list, int directory, const char *name)
 {
 	struct segment_file file;
-	void *grown;
 
 	if (!is_file(name, &file))
 		return 0;
-	grown = reallocarray(list->files, list->n + 1, sizeof(*list->files));
-	if (!grown)
-		return -ENOMEM;
-	list->files = grown;
 	measure(directory, &file);
-	list->files[list->n++] = file;
-	return 0;
+	return ARRAY_ADD(list->files, list->n, &file);
 }
 
 static void sort(struct segment_list *list)

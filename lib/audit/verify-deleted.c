@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "audit/checkpoint.h"
+#include "base/array.h"
 #include "base/json.h"
 
 /* ---- after the gap ---- */
@@ -95,19 +96,13 @@ int verify_gap(struct verification *v, struct sbx_error *err)
 
 int verify_note_joint(struct verification *v)
 {
-	void *grown = reallocarray(v->seen.joints, v->seen.n_joints + 1, sizeof(*v->seen.joints));
 	struct verified_place now = { .size = v->now.frontier.size, .head = v->now.head };
 	int r = now.size > 0 ? merkle_root(&v->now.frontier, &now.root) : 0;
 
-	if (!grown)
-		return -ENOMEM;
-	v->seen.joints = grown;
 	if (r < 0)
 		return r;
-	v->seen.joints[v->seen.n_joints] = now;
-	v->seen.n_joints++;
 	v->seen.joint_epoch = v->keys.trail.epoch;
-	return 0;
+	return ARRAY_ADD(v->seen.joints, v->seen.n_joints, &now);
 }
 
 static bool is_place(const struct verified_place *a, const struct verified_place *b)

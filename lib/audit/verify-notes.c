@@ -24,6 +24,7 @@
 
 #include "audit/checkpoint.h"
 #include "audit/key.h"
+#include "base/array.h"
 
 #define MISPLACED "there can be no checkpoint at this place"
 
@@ -130,17 +131,12 @@ static int keep_epoch(struct verification *v)
 {
 	const struct audit_checkpoint *last = &v->keys.trail.last;
 	struct verify_seen *seen = &v->seen;
-	void *grown;
+	const struct verify_epoch epoch = { last->epoch, v->keys.last_note };
 
 	if (!last->is_last_of_epoch ||
 	    (seen->n_epochs > 0 && seen->epochs[seen->n_epochs - 1].epoch >= last->epoch))
 		return 0;
-	grown = reallocarray(seen->epochs, seen->n_epochs + 1, sizeof(*seen->epochs));
-	if (!grown)
-		return -ENOMEM;
-	seen->epochs = grown;
-	seen->epochs[seen->n_epochs++] = (struct verify_epoch){ last->epoch, v->keys.last_note };
-	return 0;
+	return ARRAY_ADD(seen->epochs, seen->n_epochs, &epoch);
 }
 
 static int keep_last(struct verification *v, const char *note, size_t n_bytes)

@@ -24,6 +24,7 @@
 
 #include "audit/entry.h"
 #include "audit/shape.h"
+#include "base/array.h"
 
 #define RUN_RECORDS_MAX 8192
 #define RECORDS_AT_ONCE_MAX (UINT64_C(1) << 28)
@@ -101,18 +102,12 @@ static int add_stub(struct verify_run *run, const struct store_row *row)
 {
 	struct run_stub stub = { .seq = row->seq };
 	int r = stub_read(row->body, row->n_body, &stub.stub);
-	void *grown;
 
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
 		return fault(run, RUN_STUB, row->seq, NULL);
-	grown = reallocarray(run->stubs, run->n_stubs + 1, sizeof(*run->stubs));
-	if (!grown)
-		return -ENOMEM;
-	run->stubs = grown;
-	run->stubs[run->n_stubs++] = stub;
-	return 0;
+	return ARRAY_ADD(run->stubs, run->n_stubs, &stub);
 }
 
 /* Check the hash with the previous computed hash, not the stored one. Then check that the bytes are

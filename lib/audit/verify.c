@@ -22,6 +22,7 @@
 #include <sbx/error.h>
 
 #include "audit/checkpoint.h"
+#include "base/array.h"
 #include "base/moment.h"
 
 #define TRIES_MAX 5
@@ -326,7 +327,7 @@ static uint64_t next_cut(void *userdata, uint64_t size)
 
 struct cuts {
 	uint64_t *sizes;
-	size_t n, n_max;
+	size_t n;
 };
 
 static void cuts_deinit(struct cuts *cuts)
@@ -339,17 +340,7 @@ static int add_cut(void *userdata, uint64_t size, const char *note, size_t n_byt
 {
 	struct cuts *cuts = userdata;
 
-	if (cuts->n == cuts->n_max) {
-		size_t n_max = cuts->n_max ? 2 * cuts->n_max : 64;
-		void *grown = reallocarray(cuts->sizes, n_max, sizeof(*cuts->sizes));
-
-		if (!grown)
-			return -ENOMEM;
-		cuts->sizes = grown;
-		cuts->n_max = n_max;
-	}
-	cuts->sizes[cuts->n++] = size;
-	return 0;
+	return ARRAY_ADD(cuts->sizes, cuts->n, &size);
 }
 
 static int compare_cuts(const void *a, const void *b)

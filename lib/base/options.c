@@ -19,6 +19,7 @@
 
 #include <sbx/error.h>
 
+#include "base/array.h"
 #include "base/suggest.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -150,13 +151,9 @@ static int store_list(const struct option_spec *spec, void *slot, const char *va
 		      struct written as, struct sbx_error *err)
 {
 	struct option_list *list = slot;
-	const char **items = reallocarray(list->items, list->n_items + 1, sizeof(*items));
 
-	if (!items)
+	if (ARRAY_ADD(list->items, list->n_items, &value) < 0)
 		return sbx_error_what(err, -ENOMEM, "cannot store option '%.*s'", as.len, as.word);
-	items[list->n_items] = value;
-	list->items = items;
-	list->n_items++;
 	return 0;
 }
 
