@@ -11,11 +11,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/path.h"
+#include "base/process.h"
 #include "base/tree.h"
 #include "base/units.h"
 
@@ -83,16 +83,6 @@ pid_t spawn_start(const struct spawn_start *start, struct sbx_error *err)
 		return pid;
 	return ctl_fail(err, -r, "start", start->argv[0], NULL,
 			"check that its file and the working directory still exist");
-}
-
-int spawn_wait(pid_t pid)
-{
-	int status = 0;
-
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 /*
@@ -190,8 +180,7 @@ int spawn_ask(struct ctl *ctl, const char *cwd, const char *const *words, struct
 	pid = spawn_start(&start, err);
 	if (pid < 0)
 		return pid;
-	status = spawn_wait(pid);
-	if (status != 0)
+	if (process_wait(pid, &status) < 0 || status != 0)
 		return tell_refusal(errors, err);
 	r = read_back(answer, ret);
 	return r < 0 ? sbx_error_what(err, r, "cannot parse the output of sbx-spawn") : 0;

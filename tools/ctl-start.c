@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/process.h"
 
 #include "tool.h"
 
@@ -160,10 +161,12 @@ static int wait_started(struct starting *starting)
 static int show_failure(struct starting *starting, struct sbx_error *err)
 {
 	char said[LOG_SHOWN_MAX];
-	int status = spawn_wait(starting->pid);
-	ssize_t n = pread(starting->log, said, sizeof(said), 0);
 	_cleanup_text_ struct text shown = TEXT_INIT;
+	int status = 0;
+	ssize_t n;
 
+	(void)process_wait(starting->pid, &status);
+	n = pread(starting->log, said, sizeof(said), 0);
 	for (ssize_t at = 0, end; at < n; at = end + 1) {
 		const char *newline = memchr(said + at, '\n', (size_t)(n - at));
 
@@ -173,8 +176,8 @@ static int show_failure(struct starting *starting, struct sbx_error *err)
 	}
 	(void)fd_write_all(STDERR_FILENO, text_string(&shown), shown.len);
 	(void)sbx_error_what(err, -ECANCELED, "cannot start '%s'", starting->id);
-	sbx_error_why(err, "sbx-spawn ended with %d before the command ran%s", status,
-		      n > 0 ? "; its message is above" : "");
+	sbx_error_why(err, "sbx-spawn ended with %d before the command ran%s",
+		      process_status(status), n > 0 ? "; its message is above" : "");
 	sbx_error_fix(err,
 		      "correct what the message names, or create the sandbox with other options");
 	return -ECANCELED;

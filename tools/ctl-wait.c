@@ -14,8 +14,9 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
 #include <time.h>
+
+#include "base/process.h"
 
 #include "tool.h"
 
@@ -56,8 +57,7 @@ static int ask_kernel(int pidfd)
 		return errno == ESRCH ? -EAGAIN : -errno;
 	if (!(info.mask & PIDFD_INFO_EXIT_BIT))
 		return -EAGAIN;
-	return WIFEXITED(info.exit_code) ? WEXITSTATUS(info.exit_code)
-					 : 128 + WTERMSIG(info.exit_code);
+	return process_status(info.exit_code);
 }
 
 /* The exit status that the kernel keeps for owners of a pidfd; -ENOTTY before Linux 6.15. */

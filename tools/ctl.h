@@ -101,8 +101,6 @@ struct spawn_start {
 	mode_t umask;
 };
 pid_t spawn_start(const struct spawn_start *start, struct sbx_error *err);
-/* The exit status of a child, 128+N for a signal. */
-int spawn_wait(pid_t pid);
 
 /* Runs sbx-spawn with these words (NULL-terminated) and parses its JSON output. -EINVAL with its
  * error in @err. */

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "base/process.h"
 #include "base/start.h"
 #include "base/state.h"
 #include "record/record.h"
@@ -112,8 +113,7 @@ int decision_log_close(struct decision_log *log, struct sbx_error *err)
 		return 0;
 	/* If it is still writing, it gets SIGPIPE. */
 	close_fd(&log->fd);
-	while (waitpid(log->pid, &status, 0) < 0 && errno == EINTR)
-		;
+	(void)process_wait(log->pid, &status);
 	log->pid = -1;
 	if (WIFEXITED(status) && WEXITSTATUS(status) <= FOUND_NOTHING)
 		return 0;

@@ -26,6 +26,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "base/process.h"
 #include "base/tree.h"
 #include "policy/check.h"
 #include "record/record.h"
@@ -661,8 +662,7 @@ static int run_editor(const char *path, struct sbx_error *err)
 			 environ);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot start the editor");
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	(void)process_wait(pid, &status);
 	if (status == 0)
 		return 0;
 	(void)sbx_error_what(err, -ECANCELED, "the editor '%s' failed", find_editor());

@@ -11,20 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tool.h"
 
 #define STATUS_NOT_EXECUTABLE 126
 #define STATUS_NOT_FOUND 127
-#define STATUS_OF_SIGNAL 128
-
-int process_status(int wait_status)
-{
-	return WIFSIGNALED(wait_status) ? STATUS_OF_SIGNAL + WTERMSIG(wait_status)
-					: WEXITSTATUS(wait_status);
-}
 
 int process_free_number(int from)
 {
@@ -43,16 +35,6 @@ int process_give(int fd, int number, const char *variable)
 	    setenv(variable, text, 1) < 0)
 		return -errno;
 	return 0;
-}
-
-int process_wait(pid_t pid, int *ret_status)
-{
-	pid_t r;
-
-	do
-		r = waitpid(pid, ret_status, 0);
-	while (r < 0 && errno == EINTR);
-	return r < 0 ? -errno : 0;
 }
 
 /* execvp() reports EACCES if one of the directories of PATH cannot be searched, although the

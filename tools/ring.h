@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/process.h"
 #include "record/record.h"
 #include "ring/named.h"
 #include "service/peer.h"
@@ -207,10 +208,6 @@ int output_fail(struct side *side, int r, struct sbx_error *err);
 
 /* ---- ring-process.c: commands ---- */
 
-/* 128 + N for a signal, as a shell. */
-int process_status(int wait_status);
-/* Waits for @pid. */
-int process_wait(pid_t pid, int *ret_status);
 /* The first number of @from and above under which a command inherits no fd yet. */
 #define PROCESS_FIRST_FD 3
 int process_free_number(int from);

@@ -20,7 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
-#include "spawn/explain.h"
+#include "base/process.h"
 #include "tool.h"
 
 static const int passed_on[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT };
@@ -132,7 +132,7 @@ int spawn_run_bare(struct spawn_run *run, struct sbx_error *err)
 	run->result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	run->result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	run->result.reason = run->result.signal ? SPAWN_REASON_SIGNAL : SPAWN_REASON_EXIT;
-	run->result.status = explain_wait_status(status);
+	run->result.status = process_status(status);
 	r = spawn_record_end(run, NULL, err);
 	return r < 0 ? r : run->result.status;
 }

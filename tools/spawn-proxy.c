@@ -24,7 +24,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "base/cleanup.h"
@@ -33,6 +32,7 @@
 #include "base/json.h"
 #include "base/moment.h"
 #include "base/path.h"
+#include "base/process.h"
 #include "base/start.h"
 #include "policy/artefact.h"
 #include "policy/compose.h"
@@ -353,8 +353,7 @@ void spawn_close_proxy(struct spawn_run *run)
 	/* The process ends when its socket is closed; it is killed if it does not. */
 	if (pidfd < 0 || wait_for(pidfd, EXIT_MSEC) < 0)
 		(void)kill(run->proxy.pid, SIGKILL);
-	while (waitpid(run->proxy.pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
+	(void)process_wait(run->proxy.pid, NULL);
 	run->proxy.pid = 0;
 }
 

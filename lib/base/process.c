@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
@@ -17,6 +18,7 @@
 #endif
 
 #define FIELDS_BEFORE_START 19
+#define STATUS_OF_SIGNAL 128
 #define PID_BITS 22 /* the kernel's largest pid_max */
 
 int64_t process_start_ticks(pid_t pid)
@@ -67,6 +69,20 @@ int process_identify(pid_t pid, int pidfd, uint64_t *ret)
 		return (int)start;
 	*ret = ((uint64_t)start + 1) << PID_BITS | (uint64_t)pid;
 	return 0;
+}
+
+int process_wait(pid_t pid, int *ret_status)
+{
+	while (waitpid(pid, ret_status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
+int process_status(int wait_status)
+{
+	return WIFSIGNALED(wait_status) ? STATUS_OF_SIGNAL + WTERMSIG(wait_status)
+					: WEXITSTATUS(wait_status);
 }
 
 mode_t process_open_umask(void)

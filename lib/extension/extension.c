@@ -31,6 +31,7 @@
 
 #include "base/error.h"
 #include "base/moment.h"
+#include "base/process.h"
 #include "base/start.h"
 #include "base/text.h"
 #include "extension/answer.h"
@@ -127,8 +128,8 @@ static void program_kill(struct program *program)
 
 static void program_wait(struct program *program)
 {
-	while (program->pid > 0 && waitpid(program->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (program->pid > 0)
+		(void)process_wait(program->pid, NULL);
 	program->pid = 0;
 }
 

@@ -19,11 +19,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/process.h"
 #include "spawn/join.h"
 #include "spawn/signals.h"
 
@@ -219,8 +219,7 @@ static int child(void *argument)
 /* Reaps a child that has stored why it failed. */
 static int take_failure(struct command *command, pid_t pid)
 {
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	(void)process_wait(pid, NULL);
 	return command->failure.code;
 }
 

@@ -23,6 +23,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "spawn/door-request.h"
 #include "spawn/explain.h"
@@ -193,7 +194,7 @@ static int from_inside(struct source *source, short events)
 	if (r == 1 && take_notifier(visitor, &message, fds, n_fds))
 		return 0;
 	if (r == 1 && message.kind == MESSAGE_RESULT)
-		answer(visitor, explain_wait_status(message.status), NULL);
+		answer(visitor, process_status(message.status), NULL);
 	else if (r == 1 && message.kind == MESSAGE_FAILED)
 		answer_failure(visitor, &message);
 	else

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -25,8 +24,6 @@
 #include "plan/plan.h"
 #include "spawn/foresee.h"
 #include "spawn/spawn.h"
-
-#define SIGNAL_BASE 128
 
 static const char *const doings[N_DOINGS] = {
 	[DOING_STEP] = "cannot build the sandbox",
@@ -318,9 +315,4 @@ int explain_status(const struct message *message)
 	if (message->doing != DOING_EXEC)
 		return SPAWN_FAILED;
 	return message->code == -ENOENT ? SPAWN_NOT_FOUND : SPAWN_CANNOT_EXECUTE;
-}
-
-int explain_wait_status(int status)
-{
-	return WIFSIGNALED(status) ? SIGNAL_BASE + WTERMSIG(status) : WEXITSTATUS(status);
 }

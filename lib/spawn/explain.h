@@ -13,5 +13,3 @@ int explain_failure(const struct plan *plan, const char *command, const struct m
 		    struct sbx_error *err);
 /* 126 or 127 if the command could not be executed, else 125. */
 int explain_status(const struct message *message);
-/* The exit status for a wait status: its own, or 128+N for signal N. */
-int explain_wait_status(int status);

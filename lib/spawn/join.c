@@ -17,11 +17,11 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/process.h"
 #include "kernel/kernel.h"
 #include "spawn/signals.h"
 
@@ -235,8 +235,7 @@ void joined_deinit(struct joined *joined)
 		 * the sandbox could not end before. */
 		(void)joined_end(joined);
 		(void)kill(joined->pid, SIGKILL);
-		while (waitpid(joined->pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		(void)process_wait(joined->pid, NULL);
 	}
 	close_fd(&joined->pidfd);
 	close_fd(&joined->socket);

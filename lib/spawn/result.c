@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/path.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "spawn/explain.h"
 #include "spawn/spawn-internal.h"
@@ -134,7 +135,7 @@ static void fill_end(const struct spawn *spawn, const struct counted *counted,
 	ret->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	ret->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	ret->reason = ret->signal ? SPAWN_REASON_SIGNAL : SPAWN_REASON_EXIT;
-	ret->status = explain_wait_status(status);
+	ret->status = process_status(status);
 	if (ret->signal == SIGKILL && counted->n_oom_kills > 0)
 		ret->reason = SPAWN_REASON_MEMORY;
 	if (spawn->ending.cause != SPAWN_REASON_NONE)

@@ -20,7 +20,7 @@ static void keeps_what_was_added_in_its_order(void)
 		expect_eq(items[i], i);
 }
 
-/* The sanitized build finds a write behind the memory. */
+/* A sanitized build finds a write past the end. */
 static void grows_again_after_it_was_made_shorter(void)
 {
 	for (size_t most = 1; most < 40; most++)

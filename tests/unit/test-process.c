@@ -81,11 +81,28 @@ static void there_is_none_for_a_process_that_has_gone(void)
 	expect_eq(id, 7);
 }
 
+static void an_end_is_told_as_a_shell_tells_it(void)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(3);
+	expect_eq(process_wait(pid, &status), 0);
+	expect_eq(process_status(status), 3);
+	pid = start_child();
+	expect_eq(kill(pid, SIGTERM), 0);
+	expect_eq(process_wait(pid, &status), 0);
+	expect_eq(process_status(status), 128 + SIGTERM);
+	expect_eq(process_wait(pid, NULL), -ECHILD);
+}
+
 static const struct test tests[] = {
 	TEST(is_the_same_however_it_is_asked),
 	TEST(differs_for_every_process),
 	TEST(a_name_cannot_change_it),
 	TEST(there_is_none_for_a_process_that_has_gone),
+	TEST(an_end_is_told_as_a_shell_tells_it),
 	TEST_END,
 };
 
