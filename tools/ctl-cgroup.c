@@ -140,9 +140,11 @@ static int remove_below(int parent, const char *name, unsigned depth)
 	const struct dirent *item;
 	int r = 0;
 
+	if (fd < 0)
+		return fd;
 	if (!dir) {
 		close_fd(&fd);
-		return fd < 0 ? fd : -ENOMEM;
+		return -ENOMEM;
 	}
 	while (depth < DEPTH_MAX && (item = readdir(dir)))
 		if (item->d_type == DT_DIR && item->d_name[0] != '.') {

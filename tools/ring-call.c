@@ -428,7 +428,6 @@ static int end_command(struct answering *answering, struct sbx_error *err)
 	int status = 0;
 
 	close_fd(&answering->requests);
-	answering->requests = -EBADF;
 	if (answering->command <= 0)
 		return 0;
 	if (process_wait(answering->command, &status) < 0)

@@ -204,7 +204,6 @@ static void give(struct visitor *visitor, int role)
 	now->pids[role] = visitor->pid;
 	reply_status(visitor, fds, NAMED_N_FDS_TAKEN);
 	close_fd(&now->sockets[role]);
-	now->sockets[role] = -EBADF;
 }
 
 static void give_to_server(struct visitor *visitor)

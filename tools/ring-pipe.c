@@ -121,7 +121,6 @@ static int start(struct piping *piping, char *const argv[], struct sbx_error *er
 	if (piping->writer_pid < 0)
 		return sbx_error_what(err, -errno, "cannot start the process that writes");
 	close_fd(&piping->sockets[SBX_RING_CLIENT]);
-	piping->sockets[SBX_RING_CLIENT] = -EBADF;
 	fd_close_many(piping->pipe, N_ELEMENTS(piping->pipe));
 	return 0;
 }
@@ -213,11 +212,9 @@ static int finish(struct piping *piping, int r, struct sbx_error *err)
 	(void)close(STDIN_FILENO);
 	side_deinit(&piping->side);
 	close_fd(&piping->sockets[SBX_RING_SERVER]);
-	piping->sockets[SBX_RING_SERVER] = -EBADF;
 	if (piping->writer_pid > 0 && process_wait(piping->writer_pid, &writer) < 0)
 		writer = 0;
 	close_fd(&piping->pipe[1]);
-	piping->pipe[1] = -EBADF;
 	if (piping->consumer_pid > 0 && process_wait(piping->consumer_pid, &consumer) < 0)
 		return sbx_error_what(err, -ECHILD, "cannot tell how the command has ended");
 	if (r != 0)

@@ -309,7 +309,6 @@ int spawn_hand_listeners(void *userdata, const int *fds, size_t n_fds, struct sb
 		return sbx_error_what(err, r, "cannot hand the listeners to the proxy");
 	r = handover_send(run->proxy.socket, &handover, err);
 	close_fd(&run->proxy.artefact);
-	run->proxy.artefact = -EBADF;
 	run->proxy.is_asked = r == 0;
 	if (r < 0)
 		add_fix(run, err);
@@ -347,7 +346,6 @@ void spawn_close_proxy(struct spawn_run *run)
 
 	close_fd(&run->proxy.socket);
 	close_fd(&run->proxy.artefact);
-	run->proxy.socket = run->proxy.artefact = -EBADF;
 	if (run->proxy.pid <= 0)
 		return;
 	/* The process ends when its socket is closed; it is killed if it does not. */

@@ -32,7 +32,7 @@ void close_fd(int *fd)
 	int saved = errno;
 
 	if (*fd >= 0)
-		(void)close(*fd);
+		(void)close(take_fd(fd));
 	errno = saved;
 }
 

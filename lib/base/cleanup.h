@@ -39,7 +39,8 @@
 /* Moves the fd out of *@fd and sets *@fd to -EBADF. */
 int take_fd(int *fd);
 
-/* The four cleanup functions keep errno, and accept NULL and -EBADF. */
+/* The four cleanup functions keep errno, and accept NULL and -EBADF. close_fd() sets *@fd to
+ * -EBADF. */
 void free_ptr(void *pointer_to_pointer);
 void close_fd(int *fd);
 void close_stream(FILE **stream);

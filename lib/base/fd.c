@@ -195,10 +195,8 @@ ssize_t fd_receive_now(int socket, void *bytes, size_t max_bytes, int *fds, size
 
 void fd_close_many(int *fds, size_t n_fds)
 {
-	for (size_t i = 0; i < n_fds; i++) {
+	for (size_t i = 0; i < n_fds; i++)
 		close_fd(&fds[i]);
-		fds[i] = -EBADF;
-	}
 }
 
 static int change_flags(int fd, int set, int clear)

@@ -113,7 +113,6 @@ void log_init(struct log *log, const char *tool, int verbosity, bool debug,
 void log_deinit(struct log *log)
 {
 	close_fd(&log->journal_fd);
-	log->journal_fd = -EBADF;
 }
 
 bool log_wants(const struct log *log, enum log_level level)

@@ -120,7 +120,6 @@ static void program_kill(struct program *program)
 {
 	close_fd(&program->to_fd);
 	close_fd(&program->from_fd);
-	program->to_fd = program->from_fd = -EBADF;
 	if (program->pid > 0)
 		(void)kill(-program->pid, SIGKILL);
 	(void)program_is_gone(program);

@@ -137,7 +137,7 @@ int kernel_prepare(struct kernel *kernel, const struct plan *plan, const struct 
 	r = run_stage(kernel, STAGE_SUPERVISOR, ret_failure);
 	if (r == 0 && kernel_borrows(kernel))
 		r = walk(kernel, REACH, STEP_ROOT, STEP_SEAL, ret_failure);
-	fd_close_many(&kernel->owner_fd, 1);
+	close_fd(&kernel->owner_fd);
 	return r;
 }
 
@@ -157,8 +157,8 @@ static int enter_cgroup_namespace(const struct kernel *kernel, struct kernel_fai
 /* Closes the fds that only the supervisor needs. */
 static void leave_to_supervisor(struct kernel *kernel)
 {
-	fd_close_many(&kernel->cgroup_fd, 1);
-	fd_close_many(&kernel->cgroup_parent_fd, 1);
+	close_fd(&kernel->cgroup_fd);
+	close_fd(&kernel->cgroup_parent_fd);
 }
 
 static int build(struct kernel *kernel, struct kernel_failure *ret)

@@ -143,6 +143,5 @@ int landlock_enforce(struct kernel *kernel, const struct step *step, size_t numb
 	if (syscall(SYS_landlock_restrict_self, kernel->ruleset_fd, 0) < 0)
 		return -errno;
 	close_fd(&kernel->ruleset_fd);
-	kernel->ruleset_fd = -EBADF;
 	return 0;
 }

@@ -319,7 +319,7 @@ static void add_parent(struct parents *parents, const char *path, size_t len)
 	struct parent *parent = &parents->rows[parents->n_replaced++ % N_PARENTS];
 
 	if (parent->fd >= 0)
-		fd_close_many(&parent->fd, 1);
+		close_fd(&parent->fd);
 	memcpy(parent->path, path, len);
 	parent->path[len] = '\0';
 	parent->fd = -EAGAIN;
@@ -328,7 +328,7 @@ static void add_parent(struct parents *parents, const char *path, size_t len)
 static void close_parents(struct parents *parents)
 {
 	for (size_t i = 0; i < N_PARENTS; i++)
-		fd_close_many(&parents->rows[i].fd, 1);
+		close_fd(&parents->rows[i].fd);
 }
 
 static int end_at(const struct walk *walk, const struct stat *status, struct host_path *ret)

@@ -54,7 +54,7 @@ int tree_pivot(struct kernel *kernel, const struct step *step, size_t number)
 	 * it is unmounted. */
 	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
 		return -errno;
-	fd_close_many(&kernel->proc_fd, 1);
+	close_fd(&kernel->proc_fd);
 	return 0;
 }
 

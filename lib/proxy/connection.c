@@ -101,7 +101,6 @@ void connection_close_socket(struct connection *connection)
 		return;
 	(void)ready_wait(connection->proxy->with.ready, &connection->server, 0);
 	close_fd(&connection->server.fd);
-	connection->server.fd = -EBADF;
 }
 
 void connection_close_server(struct connection *connection, const char *cause)

@@ -218,8 +218,8 @@ static int check_fds(const struct handover *handover, struct sbx_error *err)
 void handover_close(struct handover *handover)
 {
 	for (size_t i = 0; i < handover->n_listeners; i++)
-		fd_close_many(&handover->listeners[i].fd, 1);
-	fd_close_many(&handover->artefact, 1);
+		close_fd(&handover->listeners[i].fd);
+	close_fd(&handover->artefact);
 }
 
 /* ---- receiving ---- */

@@ -388,7 +388,7 @@ static enum host_state find_host_state(uint16_t port)
 static void probe_end(struct forwarded_port *forwarded)
 {
 	loop_remove(forwarded->forwarding->loop, &forwarded->probe);
-	fd_close_many(&forwarded->probe.fd, 1);
+	close_fd(&forwarded->probe.fd);
 }
 
 static int probe_ready(struct source *source, short events)

@@ -79,7 +79,6 @@ void output_close_inner(struct output *output)
 {
 	for (size_t i = 0; i < N_ELEMENTS(output->streams); i++) {
 		close_fd(&output->streams[i].inner);
-		output->streams[i].inner = -EBADF;
 	}
 }
 

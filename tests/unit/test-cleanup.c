@@ -22,6 +22,7 @@ static void take_fd_leaves_a_number_that_cannot_be_closed_twice(void)
 	expect_eq(owner, -EBADF);
 	expect(fcntl(moved, F_GETFD) >= 0);
 	close_fd(&moved);
+	expect_eq(moved, -EBADF);
 }
 
 static int open_in_a_scope(void)
