@@ -17,9 +17,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/json.h"
 #include "tool.h"
 
@@ -155,11 +155,9 @@ int gather_into(int staging, int inbox, uint64_t *ret_n_files, struct sbx_error 
 /* Starts a socket-activated service; a running one checks its inbox itself. */
 static void wake_service(void)
 {
-	const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = SERVICE_SOCKET };
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = fd_connect(SERVICE_SOCKET, SOCK_NONBLOCK);
 
-	if (fd >= 0)
-		(void)connect(fd, (const struct sockaddr *)&address, sizeof(address));
+	close_fd(&fd);
 }
 
 static int open_staging(struct sbx_error *err)

@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -169,17 +168,12 @@ static int fail(const char *id, int code, struct sbx_error *err)
 
 static int connect_to(struct ctl *ctl, const char *id)
 {
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char path[SANDBOX_ID_MAX + 64];
 
-	if (fd < 0)
-		return -errno;
-	/* Through the fd, because the path of the directory may exceed sun_path. */
-	(void)snprintf(address.sun_path, sizeof(address.sun_path),
-		       "/proc/self/fd/%d/%s/" SANDBOX_CONTROL_NAME, ctl->registry, id);
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
-		return -errno;
-	return take_fd(&fd);
+	/* Through the fd, because the path of the directory may be too long for a socket. */
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s/" SANDBOX_CONTROL_NAME,
+		       ctl->registry, id);
+	return fd_connect(path, 0);
 }
 
 static int ask(int socket, uid_t uid, char *const words[], int n_words, char answer[ANSWER_MAX],

@@ -23,7 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 
 #include "base/cleanup.h"
@@ -193,15 +192,9 @@ static int open_own(struct spawn_run *run, struct sbx_error *err)
 /* -ENOENT: no service listens there. */
 static int connect_to(const char *path)
 {
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = fd_connect(path, SOCK_NONBLOCK);
 
-	if (fd < 0 || strlen(path) >= sizeof(address.sun_path))
-		return -ENOENT;
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
-		return -ENOENT;
-	return take_fd(&fd);
+	return fd < 0 ? -ENOENT : fd;
 }
 
 /* Root's service, or first that of the user's own session. */

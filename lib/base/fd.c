@@ -127,6 +127,22 @@ int fd_send_now(int socket, const void *bytes, size_t n_bytes, const int *fds, s
 	return send_message(socket, bytes, n_bytes, fds, n_fds, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+int fd_connect(const char *path, int flags)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t len = strlen(path);
+
+	if (fd < 0)
+		return -errno;
+	if (len >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, len);
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		return -errno;
+	return take_fd(&fd);
+}
+
 static void collect_fds(struct msghdr *message, struct received *received)
 {
 	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part;

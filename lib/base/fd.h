@@ -26,6 +26,9 @@ int fd_write_all(int fd, const void *bytes, size_t n_bytes);
 /* Reads until @n_bytes or the end; returns how many, or negative errno. */
 ssize_t fd_read_full(int fd, void *bytes, size_t n_bytes);
 
+/* A unix socket for packets that is connected to @path; @flags as of socket(2), such as
+ * SOCK_NONBLOCK. The fd or negative errno. */
+int fd_connect(const char *path, int flags);
 /*
  * Sends @n_bytes (at least one) and @n_fds fds as one message; never raises SIGPIPE. 0 or negative
  * errno.

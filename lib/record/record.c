@@ -18,7 +18,6 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -77,15 +76,9 @@ void recorder_deinit(struct recorder *recorder)
 /* The fd, or -ENOENT. Never blocks: a service with a full queue counts as not running. */
 static int connect_service(const char *path)
 {
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = fd_connect(path, SOCK_NONBLOCK);
 
-	if (fd < 0 || strlen(path) >= sizeof(address.sun_path))
-		return -ENOENT;
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
-		return -ENOENT;
-	return take_fd(&fd);
+	return fd < 0 ? -ENOENT : fd;
 }
 
 static int64_t now_sec(void)

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -471,6 +472,30 @@ static void tells_that_it_would_wait(void)
 	expect_eq(n_fds, 0);
 }
 
+static void connects_to_a_path_that_is_there(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	_cleanup_close_ int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	_cleanup_close_ int fd = -EBADF;
+	char directory[] = "/tmp/test-fd-XXXXXX", too_long[sizeof(address.sun_path) + 1];
+
+	expect(mkdtemp(directory));
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", directory);
+	expect_eq(fd_connect(address.sun_path, 0), -ENOENT);
+	expect_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	expect_eq(fd_connect(address.sun_path, 0), -ECONNREFUSED);
+	expect_eq(listen(listener, 1), 0);
+	fd = fd_connect(address.sun_path, SOCK_NONBLOCK);
+	expect(fd >= 0);
+	expect_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	expect(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	memset(too_long, 'a', sizeof(too_long));
+	too_long[sizeof(too_long) - 1] = '\0';
+	expect_eq(fd_connect(too_long, 0), -ENAMETOOLONG);
+	expect_eq(unlink(address.sun_path), 0);
+	expect_eq(rmdir(directory), 0);
+}
+
 static void sets_and_clears_close_on_exec(void)
 {
 	_cleanup_close_ int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -524,6 +549,7 @@ static const struct test tests[] = {
 	TEST(sending_refuses_what_cannot_be_one_message),
 	TEST(sending_to_a_closed_socket_raises_no_sigpipe),
 	TEST(tells_that_it_would_wait),
+	TEST(connects_to_a_path_that_is_there),
 	TEST(sets_and_clears_close_on_exec),
 	TEST(kills_by_pidfd),
 	TEST_END,
