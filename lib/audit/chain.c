@@ -44,22 +44,6 @@ bool audit_hash_equal(const struct audit_hash *a, const struct audit_hash *b)
 	return memcmp(a->bytes, b->bytes, AUDIT_HASH_SIZE) == 0;
 }
 
-void audit_hash_print(const struct audit_hash *hash, char ret[AUDIT_HASH_DIGITS])
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < AUDIT_HASH_DIGITS; i++)
-		ret[i] = digits[hash->bytes[i / 2] >> (i % 2 ? 0 : 4) & 15];
-}
-
-void audit_hash_add_hex(struct text *out, const struct audit_hash *hash)
-{
-	char *digits = text_extend(out, AUDIT_HASH_DIGITS);
-
-	if (digits)
-		audit_hash_print(hash, digits);
-}
-
 /* ---- the chain and the genesis record ---- */
 
 #define TAG_SIZE (sizeof(AUDIT_CHAIN_TAG) - 1)
@@ -256,7 +240,7 @@ int stub_add_members(struct text *out, const struct audit_stub *stub)
 	add_hash(out, "head", &stub->head);
 	add_hash(out, "root", &stub->root);
 	text_add(out, ",\"archive_sha256\":\"");
-	audit_hash_add_hex(out, &stub->archive);
+	text_add_hex(out, stub->archive.bytes, AUDIT_HASH_SIZE);
 	text_addf(out, "\",\"reason\":\"%s\"", reasons[stub->reason]);
 	return text_status(out);
 }

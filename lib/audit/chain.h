@@ -33,9 +33,6 @@ struct audit_hash {
 int audit_hash_digest(const struct iovec *parts, size_t n_parts, struct audit_hash *ret);
 
 bool audit_hash_equal(const struct audit_hash *a, const struct audit_hash *b);
-/* As lower-case hexadecimal digits, without a NUL. */
-void audit_hash_print(const struct audit_hash *hash, char ret[AUDIT_HASH_DIGITS]);
-void audit_hash_add_hex(struct text *out, const struct audit_hash *hash);
 
 /* ---- the chain ---- */
 

@@ -323,7 +323,7 @@ static int add_commitments(struct audit_entry *entry, struct sbx_error *err)
 		text_add(&entry->body, i == 0 ? ",\"" COMMITMENT "\":{\"" : ",\"");
 		text_add_bytes(&entry->body, original->name.bytes, original->name.n_bytes);
 		text_add(&entry->body, "\":\"");
-		audit_hash_add_hex(&entry->body, &hash);
+		text_add_hex(&entry->body, hash.bytes, AUDIT_HASH_SIZE);
 		text_add_char(&entry->body, '"');
 	}
 	if (entry->n_originals > 0)

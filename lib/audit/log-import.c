@@ -49,9 +49,10 @@ int claim_make_name(const char *prefix, uid_t uid, char ret[CLAIM_NAME_SIZE])
 	assert(at < sizeof(CLAIM_PREFIX));
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		return -EIO;
-	(void)snprintf(ret, CLAIM_NAME_SIZE, "%s", prefix);
-	for (size_t i = 0; i < sizeof(bytes); i++, at += 2)
-		(void)snprintf(ret + at, 3, "%02x", bytes[i]);
+	memcpy(ret, prefix, at);
+	hex_print(bytes, sizeof(bytes), ret + at);
+	at += 2 * sizeof(bytes);
+	ret[at] = '\0';
 	if (uid != CLAIM_NOBODY)
 		(void)snprintf(ret + at, CLAIM_NAME_SIZE - at, ".%u", (unsigned)uid);
 	return 0;

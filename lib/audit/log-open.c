@@ -138,8 +138,7 @@ static int describe(struct creation *creation, const struct audit_key *key)
 
 	if (getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id))
 		return -EIO;
-	for (size_t i = 0; i < sizeof(id); i++)
-		(void)snprintf(genesis->log_id + 2 * i, 3, "%02x", id[i]);
+	hex_print(id, sizeof(id), genesis->log_id);
 	n = boot < 0 ? 0 : fd_read_full(boot, genesis->boot_id, AUDIT_BOOT_ID_SIZE - 1);
 	genesis->boot_id[n == AUDIT_BOOT_ID_SIZE - 1 ? n : 0] = '\0';
 	genesis->time_usec = moment_now(CLOCK_REALTIME);

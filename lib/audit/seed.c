@@ -206,7 +206,7 @@ static int digest(struct seed *seed, const struct iovec *parts, size_t n,
 	int r = audit_hash_digest(parts, n, &hash);
 
 	if (r == 0)
-		audit_hash_print(&hash, ret);
+		hex_print(hash.bytes, sizeof(hash.bytes), ret);
 	return r;
 }
 

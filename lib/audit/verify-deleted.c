@@ -268,7 +268,7 @@ static int look_at_record(void *userdata, const struct store_row *row, struct sb
 	r = audit_hash_digest(parts, N_ELEMENTS(parts), &hash);
 	if (r < 0)
 		return r;
-	audit_hash_print(&hash, digits);
+	hex_print(hash.bytes, sizeof(hash.bytes), digits);
 	if (commitment.n_bytes == sizeof(digits) &&
 	    memcmp(commitment.bytes, digits, sizeof(digits)) == 0)
 		look->problem = NULL;

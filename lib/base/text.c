@@ -78,10 +78,22 @@ void text_add(struct text *text, const char *string)
 	text_add_bytes(text, string, strlen(string));
 }
 
+void hex_print(const void *bytes, size_t n_bytes, char *ret)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (const uint8_t *at = bytes, *end = at + n_bytes; at < end; at++) {
+		*ret++ = digits[*at >> 4];
+		*ret++ = digits[*at & 15];
+	}
+}
+
 void text_add_hex(struct text *text, const void *bytes, size_t n_bytes)
 {
-	for (const uint8_t *at = bytes, *end = at + n_bytes; at < end; at++)
-		text_addf(text, "%02x", *at);
+	char *at = text_extend(text, 2 * n_bytes);
+
+	if (at)
+		hex_print(bytes, n_bytes, at);
 }
 
 void text_addv(struct text *text, const char *format, va_list args)

@@ -60,7 +60,8 @@ static inline void text_add_char(struct text *text, char c)
 	if (at)
 		*at = c;
 }
-/* Two lower-case hexadecimal digits for each byte. */
+/* Two lower-case hexadecimal digits for each byte, without a NUL. */
+void hex_print(const void *bytes, size_t n_bytes, char *ret);
 void text_add_hex(struct text *text, const void *bytes, size_t n_bytes);
 void text_addf(struct text *text, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
