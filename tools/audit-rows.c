@@ -173,7 +173,6 @@ int rows_count(const struct rows *rows, uint64_t *ret, struct sbx_error *err)
 
 /* ---- the filter ---- */
 
-#define USEC_PER_SEC UINT64_C(1000000)
 #define USEC_PER_DAY (86400 * USEC_PER_SEC)
 
 /* "today" and "yesterday" begin at midnight UTC, as dates do. */

@@ -16,13 +16,13 @@
 
 #include "base/base64.h"
 #include "base/json.h"
+#include "base/moment.h"
 #include "tool.h"
 
 /* ---- details as text ---- */
 
 #define COMMAND_BYTES_MAX 200
 #define USEC_PER_MSEC 1000
-#define USEC_PER_SEC UINT64_C(1000000)
 
 void details_deinit(struct details *details)
 {

@@ -81,7 +81,7 @@ int known_read_last(const struct audit_values *values, uint64_t *ret_size, uint6
 	if (r <= 0 || !known_state_path(values, &path) || stat(text_string(&path), &st) < 0)
 		return r < 0 ? r : 0;
 	*ret_size = state.frontier.size;
-	*ret_usec = (uint64_t)st.st_mtim.tv_sec * 1000000 + (uint64_t)st.st_mtim.tv_nsec / 1000;
+	*ret_usec = moment_usec(&st.st_mtim);
 	return 1;
 }
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/moment.h"
 #include "base/path.h"
 
 #include "tool.h"
@@ -277,7 +278,7 @@ static bool is_left_over(struct ctl *ctl, int parent, const char *name)
 	    !sandbox_id_is_valid(name + strlen(CGROUP_PREFIX)) ||
 	    fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid != geteuid())
 		return false;
-	if ((uint64_t)st.st_mtim.tv_sec * 1000000 + YOUNG_USEC > moment_now(CLOCK_REALTIME))
+	if (moment_usec(&st.st_mtim) + YOUNG_USEC > moment_now(CLOCK_REALTIME))
 		return false;
 	return faccessat(ctl->registry, name + strlen(CGROUP_PREFIX), F_OK, 0) < 0 &&
 	       errno == ENOENT;

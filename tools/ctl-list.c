@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/moment.h"
 
 #include "tool.h"
 
@@ -78,7 +79,7 @@ void ctl_add_age(struct table *table, uint64_t since_usec)
 	size_t i = 0;
 
 	if (now > since_usec)
-		seconds = (now - since_usec) / 1000000;
+		seconds = (now - since_usec) / USEC_PER_SEC;
 	while (i + 1 < N_ELEMENTS(units) && seconds < 2 * units[i].seconds)
 		i++;
 	text_addf(&age, "%" PRIu64 "%c", seconds / units[i].seconds, units[i].unit);

@@ -21,6 +21,7 @@
 
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/moment.h"
 #include "base/path.h"
 #include "base/state.h"
 #include "base/suggest.h"
@@ -225,7 +226,7 @@ static void show_one(struct volumes *volumes, const char *name, struct table *ta
 	if (!volumes->ctl.run->json) {
 		table_add(table, name);
 		table_add(table, text_string(&state));
-		ctl_add_age(table, (uint64_t)st.st_mtim.tv_sec * 1000000);
+		ctl_add_age(table, moment_usec(&st.st_mtim));
 		table_add(table, text_string(&path));
 		return;
 	}
@@ -298,7 +299,7 @@ static bool is_left_over(struct ctl *ctl, const char *path, int directory, const
 		return true;
 	end = is_work_directory(item) ? strstr(item, ".sbx-") : NULL;
 	if (!end || fstatat(directory, item, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    (uint64_t)st.st_mtim.tv_sec * 1000000 + YOUNG_USEC > moment_now(CLOCK_REALTIME))
+	    moment_usec(&st.st_mtim) + YOUNG_USEC > moment_now(CLOCK_REALTIME))
 		return false;
 	(void)snprintf(name, sizeof(name), "%.*s", (int)(end - item - 1), item + 1);
 	return !find_user(ctl, path, name);

@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <time.h>
 
+#include "base/moment.h"
 #include "base/process.h"
 
 #include "tool.h"
@@ -38,8 +39,7 @@ int wait_for_pidfd(int pidfd, uint64_t timeout_usec)
 	for (;;) {
 		uint64_t passed = moment_now(CLOCK_MONOTONIC) - begin;
 		uint64_t left = passed < timeout_usec ? timeout_usec - passed : 0;
-		struct timespec rest = { .tv_sec = (time_t)(left / 1000000),
-					 .tv_nsec = (long)(left % 1000000) * 1000 };
+		struct timespec rest = moment_timespec(left);
 		int n = ppoll(&poll_fd, 1, timeout_usec == UINT64_MAX ? NULL : &rest, NULL);
 
 		if (n >= 0)

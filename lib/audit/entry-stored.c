@@ -24,7 +24,6 @@
 #include "audit/shape.h"
 #include "base/json.h"
 
-#define USEC_PER_SEC 1000000u
 #define TIME_MSEC_MAX UINT64_C(253402300799999) /* the end of the year 9999 */
 #define TIME_SIZE (ENTRY_MINUTE_SIZE + sizeof(":00.000000Z") - 1)
 

@@ -28,6 +28,7 @@
 #include "audit/chain.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/moment.h"
 #include "base/text.h"
 
 /* The state at the end of a closed segment. */
@@ -219,8 +220,6 @@ static int retain_keep_epochs(const struct retain_work *work, struct sbx_error *
 #define FIX_DISK "check the file system and its free space"
 /* Estimate the archive at a quarter of the segment; zstd usually reaches an eighth. */
 #define ROOM_SHARE 4
-#define USEC_PER_SEC UINT64_C(1000000)
-#define NSEC_PER_USEC 1000
 
 struct names {
 	char archive[SEGMENT_FILE_SIZE];
@@ -270,10 +269,8 @@ static int each_note(void *userdata, store_visit_note visit, void *visitor, stru
 /* Gives the archive the mtime of its segment, from which its age is counted. */
 static int set_age(int fd, uint64_t usec)
 {
-	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, moment_timespec(usec) };
 
-	times[1].tv_sec = (time_t)(usec / USEC_PER_SEC);
-	times[1].tv_nsec = (long)(usec % USEC_PER_SEC) * NSEC_PER_USEC;
 	return futimens(fd, times) < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 

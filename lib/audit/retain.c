@@ -19,7 +19,6 @@
 #include "base/moment.h"
 #include "base/text.h"
 
-#define USEC_PER_SEC UINT64_C(1000000)
 #define SECONDS_PER_DAY 86400
 /* 1970-01-01 was a Thursday. */
 #define DAYS_BEFORE_MONDAY 3

@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 
-#define USEC_PER_SEC 1000000u
+#define NSEC_PER_USEC 1000
 #define LEAP_DAYS_BEFORE_1970 477
 #define SECONDS_PER_DAY 86400u
 /* The calendar repeats itself. */
@@ -22,7 +22,13 @@
 
 uint64_t moment_usec(const struct timespec *time)
 {
-	return (uint64_t)time->tv_sec * USEC_PER_SEC + (uint64_t)time->tv_nsec / 1000;
+	return (uint64_t)time->tv_sec * USEC_PER_SEC + (uint64_t)time->tv_nsec / NSEC_PER_USEC;
+}
+
+struct timespec moment_timespec(uint64_t usec)
+{
+	return (struct timespec){ .tv_sec = (time_t)(usec / USEC_PER_SEC),
+				  .tv_nsec = (long)(usec % USEC_PER_SEC) * NSEC_PER_USEC };
 }
 
 uint64_t moment_now(clockid_t clock)

@@ -22,8 +22,6 @@ struct retention;
 struct sd_event_source;
 struct waiting;
 
-#define USEC_PER_SEC UINT64_C(1000000)
-
 /* One connected client with the collector's state for it. */
 struct sender {
 	struct collector *collector;

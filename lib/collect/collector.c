@@ -306,7 +306,7 @@ static uint64_t find_epoch(const struct collector *collector)
 
 	if (fstatat(collector->options.directory, KEY_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return now;
-	then = (uint64_t)st.st_mtim.tv_sec * USEC_PER_SEC;
+	then = moment_usec(&st.st_mtim);
 	return then < now ? then : now;
 }
 

@@ -170,14 +170,13 @@ static struct question *question_at(struct extension *extension, size_t i)
 static void arm(struct extension *extension)
 {
 	uint64_t at = extension->restart_usec;
-	struct itimerspec when = { .it_value.tv_sec = 0 };
+	struct itimerspec when = { .it_interval.tv_sec = 0 };
 
 	if (extension->n_open > extension->n_failed)
 		at = question_at(extension, extension->n_failed)->deadline_usec;
 	if (extension->n_failed > 0)
 		at = 1;
-	when.it_value.tv_sec = (time_t)(at / 1000000);
-	when.it_value.tv_nsec = (long)(at % 1000000) * 1000;
+	when.it_value = moment_timespec(at);
 	(void)timerfd_settime(extension->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 

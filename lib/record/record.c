@@ -193,15 +193,11 @@ static void add_time(struct json_writer *json)
 void record_begin(const struct recorder *recorder, struct text *out, struct json_writer *json,
 		  const char *event, const char *tool)
 {
-	struct timespec boot;
-
-	(void)clock_gettime(CLOCK_BOOTTIME, &boot);
 	json_begin_object(json, out);
 	json_member_u64(json, "version", 1);
 	add_time(json);
 	json_member_string(json, "boot", recorder->boot_id);
-	json_member_u64(json, "boot_usec",
-			(uint64_t)boot.tv_sec * 1000000 + (uint64_t)boot.tv_nsec / 1000);
+	json_member_u64(json, "boot_usec", moment_now(CLOCK_BOOTTIME));
 	json_member_string(json, "event", event);
 	json_member_string(json, "tool", tool);
 	json_member_i64(json, "pid", getpid());

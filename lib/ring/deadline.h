@@ -8,18 +8,16 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
-#include <time.h>
 
 #include <sbx/ring.h>
+
+#include "base/moment.h"
 
 #define USEC_PER_MSEC 1000
 
 static inline uint64_t deadline_now(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+	return moment_now(CLOCK_MONOTONIC);
 }
 
 static inline uint64_t deadline_after(uint64_t timeout_usec)

@@ -31,6 +31,7 @@
 
 #include "base/error.h"
 #include "base/le32.h"
+#include "base/moment.h"
 #include "ring/channel.h"
 #include "ring/deadline.h"
 #include "ring/endpoint.h"
@@ -535,8 +536,7 @@ static uint32_t interest(const struct socket_ring *s, unsigned events)
 static bool sleep_until(struct socket_ring *s, uint32_t events, uint64_t deadline)
 {
 	uint64_t left = deadline_left(deadline);
-	struct timespec timeout = { .tv_sec = (time_t)(left / 1000000),
-				    .tv_nsec = (long)(left % 1000000 * 1000) };
+	struct timespec timeout = moment_timespec(left);
 	struct pollfd fds[] = {
 		{ .fd = s->socket < 0 ? s->endpoint.listener : s->socket, .events = (short)events },
 		{ .fd = s->is_exited ? -EBADF : s->pidfd, .events = POLLIN },

@@ -18,9 +18,6 @@
 #include "base/cleanup.h"
 #include "base/moment.h"
 
-#define USEC_A_SECOND 1000000ull
-#define NSEC_A_USEC 1000
-
 uint64_t loop_now(void)
 {
 	return moment_now(CLOCK_MONOTONIC);
@@ -107,14 +104,10 @@ static void prepare(struct loop *loop)
 
 static int wait_until(struct loop *loop, uint64_t deadline_usec)
 {
-	struct timespec left = { .tv_sec = 0 };
 	uint64_t now = deadline_usec == LOOP_NO_DEADLINE ? 0 : loop_now();
+	struct timespec left = moment_timespec(deadline_usec > now ? deadline_usec - now : 0);
 	int n;
 
-	if (deadline_usec > now) {
-		left.tv_sec = (time_t)((deadline_usec - now) / USEC_A_SECOND);
-		left.tv_nsec = (long)((deadline_usec - now) % USEC_A_SECOND) * NSEC_A_USEC;
-	}
 	n = ppoll(loop->polls, loop->n, deadline_usec == LOOP_NO_DEADLINE ? NULL : &left, NULL);
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;

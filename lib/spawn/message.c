@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 
 #include "base/fd.h"
+#include "base/moment.h"
 
 #define ERRNO_MAX 4095
-#define USEC_A_SECOND 1000000
 
 static const struct {
 	enum message_side side;
@@ -37,7 +37,7 @@ static const struct {
 
 static bool is_time(const struct timeval *time)
 {
-	return time->tv_sec >= 0 && time->tv_usec >= 0 && time->tv_usec < USEC_A_SECOND;
+	return time->tv_sec >= 0 && time->tv_usec >= 0 && time->tv_usec < (suseconds_t)USEC_PER_SEC;
 }
 
 /* Only members that are printed or compared; the rest of struct rusage is passed on unchecked. */

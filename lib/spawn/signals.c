@@ -8,8 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define USEC_A_SECOND 1000000
-#define NSEC_A_USEC 1000
+#include "base/moment.h"
 
 static const struct {
 	int signal;
@@ -162,10 +161,7 @@ int signals_wait(bool may_wait, siginfo_t *ret)
 
 int signals_wait_for(uint64_t usec, siginfo_t *ret)
 {
-	const struct timespec left = {
-		.tv_sec = (time_t)(usec / USEC_A_SECOND),
-		.tv_nsec = (long)(usec % USEC_A_SECOND) * NSEC_A_USEC,
-	};
+	const struct timespec left = moment_timespec(usec);
 	sigset_t all;
 	int signal;
 
