@@ -301,9 +301,7 @@ int audit_verb_serve(void *context, int n_operands, char *operands[], struct sbx
 	};
 	int r, last;
 
-	/* A write beyond RLIMIT_FSIZE must fail with EFBIG and be retried, like on a full disk. */
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGXFSZ, SIG_IGN);
 	r = start(&daemon, err);
 	if (r < 0)
 		return places_status_of(r);

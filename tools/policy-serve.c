@@ -165,7 +165,6 @@ int policy_verb_serve(void *context, int n_operands, char *operands[], struct sb
 		return TOOL_USAGE;
 	/* A record that cannot be written makes the answer "deny"; the service continues. */
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGXFSZ, SIG_IGN);
 	r = start(&daemon, (const char *const *)operands, (size_t)n_operands, err);
 
 	if (r < 0)

@@ -212,7 +212,6 @@ int proxy_run_alone(void *context, int n_operands, char *operands[], struct sbx_
 		return TOOL_USAGE;
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGXFSZ, SIG_IGN);
 	r = start(&alone, err);
 	if (r < 0)
 		return r == -EINVAL || r == -ENOENT ? TOOL_USAGE : r;

@@ -79,7 +79,6 @@ int proxy_run_worker(void *context, int n_operands, char *operands[], struct sbx
 	for (size_t i = 0; i < N_ELEMENTS(managers); i++)
 		(void)unsetenv(managers[i]);
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGXFSZ, SIG_IGN);
 	r = start(&process, err);
 	if (r < 0)
 		return r == -EINVAL ? TOOL_USAGE : r;
