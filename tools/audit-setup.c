@@ -21,19 +21,8 @@
 
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "tool.h"
-
-/* Creates the parent directories of the log. */
-static int make_parents(char *path)
-{
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(path, 0755) < 0 && errno != EEXIST)
-			return -errno;
-		*slash = '/';
-	}
-	return 0;
-}
 
 static int say_key(struct tool_run *run, const char *directory, const struct audit_log *log)
 {
@@ -65,7 +54,7 @@ int audit_make_log(const struct audit_values *values, struct sbx_error *err)
 
 	if (r < 0)
 		return r;
-	r = make_parents(directory.data);
+	r = path_make_parents(directory.data, 0755);
 	if (r < 0) { /* it ends at the directory that cannot be created */
 		return error_fill(err, r, NULL,
 				  "choose a directory that this user may create, with --log",

@@ -57,21 +57,6 @@ static int add_state_directory(struct text *out, struct sbx_error *err)
 			  "cannot determine the directory of volumes");
 }
 
-/* Parents belong to the user and may be links. */
-static int make_directories(const char *path)
-{
-	_cleanup_free_ char *copy = strdup(path);
-
-	for (char *slash = copy ? strchr(copy + 1, '/') : NULL; slash;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(copy, 0700) < 0 && errno != EEXIST)
-			return -errno;
-		*slash = '/';
-	}
-	return !copy ? -ENOMEM : mkdir(copy, 0700) < 0 && errno != EEXIST ? -errno : 0;
-}
-
 static int open_below(const char *state)
 {
 	_cleanup_close_ int directory = open(state, O_PATH | O_DIRECTORY | O_CLOEXEC),
@@ -94,11 +79,14 @@ static int open_below(const char *state)
 /* Opens the directory of all output volumes; *@ret_path is its path. */
 static int volumes_open(struct text *ret_path, struct sbx_error *err)
 {
+	_cleanup_free_ char *state = NULL;
 	int r = add_state_directory(ret_path, err);
 
 	if (r < 0)
 		return r;
-	r = make_directories(text_string(ret_path));
+	/* Its parents belong to the user and may be links. */
+	state = strdup(text_string(ret_path));
+	r = state ? path_make_directories(state, 0700) : -ENOMEM;
 	if (r == 0)
 		r = open_below(text_string(ret_path));
 	text_add(ret_path, "/" VOLUMES);

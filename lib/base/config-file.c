@@ -148,16 +148,11 @@ static int make_project_directory(const char *path)
 /* The same for the user's or the system's. */
 static int make_directory(const char *path)
 {
-	_cleanup_free_ char *directory = strdup(path);
+	_cleanup_free_ char *copy = strdup(path);
+	int r = copy ? path_make_parents(copy, DIRECTORY_MODE) : -ENOMEM;
 
-	if (!directory)
-		return -ENOMEM;
-	for (char *slash = strchr(directory + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(directory, DIRECTORY_MODE) < 0 && errno != EEXIST)
-			return -errno;
-		*slash = '/';
-	}
+	if (r < 0)
+		return r;
 	return open_directory_of(path, path_last(path), O_RDONLY);
 }
 

@@ -202,6 +202,27 @@ int path_make_parents_beneath(int dirfd, const char *path, mode_t mode)
 	return 0;
 }
 
+int path_make_parents(char *path, mode_t mode)
+{
+	for (char *slash = strchr(path + strspn(path, "/"), '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(path, mode) < 0 && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return 0;
+}
+
+int path_make_directories(char *path, mode_t mode)
+{
+	int r = path_make_parents(path, mode);
+
+	if (r < 0)
+		return r;
+	return mkdir(path, mode) < 0 && errno != EEXIST ? -errno : 0;
+}
+
 static bool is_dots(const char *component, size_t n)
 {
 	return (n == 1 || n == 2) && component[0] == '.' && component[n - 1] == '.';

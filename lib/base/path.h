@@ -35,6 +35,12 @@ int path_open_own(int dirfd, const char *name, struct stat *ret_status);
  * "..". 0 or negative errno. */
 int path_make_parents_beneath(int dirfd, const char *path, mode_t mode);
 
+/* Creates the parent directories of @path, also through links. 0 or negative errno; then @path ends
+ * at the directory that cannot be created. */
+int path_make_parents(char *path, mode_t mode);
+/* The same, and @path itself. */
+int path_make_directories(char *path, mode_t mode);
+
 /* Absolute, no empty, "." or ".." component, no slash at the end except in "/" itself, at most
  * PATH_MAX - 1 bytes. */
 bool path_is_normal(const char *path);

@@ -137,23 +137,10 @@ int spool_open_in(const char *state_directory, struct sbx_error *err)
 	return open_file(directory, state_directory, err);
 }
 
-/* The parent directories of the state directory belong to the user and may be links. */
-static int make_directories(char *path)
-{
-	if (mkdir(path, 0700) == 0 || errno == EEXIST)
-		return 0;
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return -errno;
-		*slash = '/';
-	}
-	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
-}
-
 int spool_open(char *state_directory, struct sbx_error *err)
 {
-	int r = geteuid() == 0 ? 0 : make_directories(state_directory);
+	/* Its parents belong to the user and may be links. */
+	int r = geteuid() == 0 ? 0 : path_make_directories(state_directory, 0700);
 
 	return r < 0 ? spool_fail(err, r, state_directory, NULL,
 				  "create the directory, or set HOME or XDG_STATE_HOME")

@@ -369,6 +369,26 @@ static void makes_the_parents_but_not_the_last_component(void)
 	expect(!is_directory(place.root, "alone"));
 }
 
+static void makes_directories_through_links(void)
+{
+	_cleanup_place_ struct place place = place_make();
+	char path[sizeof(place.path) + 32], in_file[sizeof(path)];
+
+	make_link(&place, "inner", "link");
+	(void)snprintf(path, sizeof(path), "%s/root/link//a/b", place.path);
+	expect_eq(path_make_parents(path, 0755), 0);
+	expect(is_directory(place.root, "inner/a"));
+	expect(!is_directory(place.root, "inner/a/b"));
+	expect_eq(path_make_directories(path, 0755), 0);
+	expect(is_directory(place.root, "inner/a/b"));
+	expect_eq(path_make_directories(path, 0755), 0);
+
+	(void)snprintf(in_file, sizeof(in_file), "%s/root/inner/file/a/b/c", place.path);
+	expect_eq(path_make_parents(in_file, 0755), -ENOTDIR);
+	(void)snprintf(path, sizeof(path), "%s/root/inner/file/a", place.path);
+	expect_str(in_file, path);
+}
+
 static void makes_no_parents_outside(void)
 {
 	_cleanup_place_ struct place place = place_make();
@@ -616,6 +636,7 @@ static const struct test tests[] = {
 	TEST(refuses_magic_links),
 	TEST(never_escapes_while_a_link_and_a_directory_are_swapped),
 	TEST(makes_the_parents_but_not_the_last_component),
+	TEST(makes_directories_through_links),
 	TEST(makes_no_parents_outside),
 	TEST(refuses_the_same_without_openat2),
 	TEST(opens_the_same_without_openat2),
