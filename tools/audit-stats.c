@@ -207,7 +207,8 @@ static void add_verified(struct table *table, const struct counting *counting,
 			  values->directory ? "not known (verify --log keeps no state)" : "never");
 		return;
 	}
-	text_addf(&text, "%" PRIu64 " records at ", counting->verified_size);
+	text_add_count(&text, counting->verified_size, "record");
+	text_add(&text, " at ");
 	moment_add(&text, counting->verified_usec);
 	table_add(table, text_string(&text));
 }
@@ -227,8 +228,8 @@ static void add_summary(struct text *out, const struct counting *counting,
 	table_add(&table, "failures");
 	table_add_number(&table, counting->n_failures);
 	add_size(&size, counting->n_bytes);
-	text_addf(&size, " in %zu segment%s", counting->n_segments,
-		  counting->n_segments == 1 ? "" : "s");
+	text_add(&size, " in ");
+	text_add_count(&size, counting->n_segments, "segment");
 	table_add(&table, "size");
 	table_add(&table, text_string(&size));
 	add_verified(&table, counting, values);

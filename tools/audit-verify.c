@@ -233,8 +233,8 @@ static void say_seed_json(struct tool_run *run, const struct seed_report *report
 
 static void say_seed_text(struct tool_run *run, const struct seed_report *report)
 {
-	text_addf(&run->out, "%s: %" PRIu64 " entries\n", verdict_text(report->verdict),
-		  report->n_good);
+	text_addf(&run->out, "%s: %" PRIu64 " %s\n", verdict_text(report->verdict), report->n_good,
+		  report->n_good == 1 ? "entry" : "entries");
 	if (report->verdict == VERIFY_INTACT)
 		text_add(&run->out,
 			 "not checked: whether entries are missing at its end, or all of "
@@ -299,8 +299,8 @@ static void say_text(struct tool_run *run, const struct verify_report *report)
 	bool is_intact = report->verdict == VERIFY_INTACT;
 	struct text *out = &run->out;
 
-	text_addf(out, "%s: %" PRIu64 " record%s", verdict_text(report->verdict), report->size,
-		  report->size == 1 ? "" : "s");
+	text_addf(out, "%s: ", verdict_text(report->verdict));
+	text_add_count(out, report->size, "record");
 	if (report->begin > 0)
 		text_addf(out, " (%" PRIu64 " verified before)", report->begin);
 	if (report->good_size == 0)
@@ -320,7 +320,10 @@ static void say_text(struct tool_run *run, const struct verify_report *report)
 			  " were deleted with their archives, according to signed records\n",
 			  report->n_deleted - 1);
 	if (report->n_heads > 0)
-		text_addf(out, "%" PRIu64 " heads seen elsewhere match the log\n", report->n_heads);
+		text_addf(out,
+			  report->n_heads == 1 ? "%" PRIu64 " head seen elsewhere matches the log\n"
+					       : "%" PRIu64 " heads seen elsewhere match the log\n",
+			  report->n_heads);
 }
 
 static void show_progress(void *userdata, uint64_t done, uint64_t total)

@@ -28,8 +28,9 @@
 	"'originals' from a copy"
 
 /*
- * Placeholders: %F and %L are the first and last record, %E the size after it, %N the number (%I,
- * if it may be negative), %S the segment's file and %W the caller's text.
+ * Placeholders: %F and %L are the first and last record, %E the size after it (%C: with the word
+ * "records"), %N the number (%M: with the word "records"; %I: it may be negative), %S the segment's
+ * file and %W the caller's text.
  */
 enum {
 	RECORDS = 1, /* the report names these records */
@@ -73,14 +74,12 @@ static const struct finding {
 	    "a segment is archived only after the next one was created"),
 	ROW(GAP, INCOMPLETE, RECORDS | GOES_ON, "records %F to %L are missing", NULL,
 	    "restore the segments or archives with them from a copy, and keep the directory as it is"),
-	ROW(NOTE, TAMPERED, RECORDS, "the checkpoint of %E records was changed"),
-	ROW(NOTE_MISSING, INCOMPLETE, GOES_ON, "the checkpoint of %N records is missing", NULL,
-	    COMPARE),
+	ROW(NOTE, TAMPERED, RECORDS, "the checkpoint of %C was changed"),
+	ROW(NOTE_MISSING, INCOMPLETE, GOES_ON, "the checkpoint of %M is missing", NULL, COMPARE),
 	ROW(NOTE_BETWEEN_MISSING, INCOMPLETE, GOES_ON,
 	    "a checkpoint is missing between records %F and %L",
 	    "the next one does not cover the times of all the records since", COMPARE),
-	ROW(NOTE_OVERDUE, INCOMPLETE, GOES_ON,
-	    "a checkpoint is missing after the one of %N records",
+	ROW(NOTE_OVERDUE, INCOMPLETE, GOES_ON, "a checkpoint is missing after the one of %M",
 	    "one is required for every 4096 records",
 	    "check whether sbx-audit could sign then, and keep the directory as it is"),
 	ROW(NOTE_BEHIND_GAP, INCOMPLETE, RECORDS,
@@ -89,12 +88,12 @@ static const struct finding {
 	ROW(KEYS_BEHIND_GAP, INCOMPLETE, RECORDS,
 	    "the checkpoints that name the later keys are missing",
 	    "neither a segment nor the file 'epochs' has them", BEFORE_GAP),
-	ROW(SIGNED_NOTE_MISSING, INCOMPLETE, GOES_ON, "the checkpoint of %N records is missing",
-	    "%W of %N records"),
+	ROW(SIGNED_NOTE_MISSING, INCOMPLETE, GOES_ON, "the checkpoint of %M is missing",
+	    "%W of %M"),
 	ROW(CUT, INCOMPLETE, RECORDS | GOES_ON, "records %F to %L are missing at the end",
-	    "%W of %N records"),
+	    "%W of %M"),
 	ROW(CUT_BELOW_NOTE, INCOMPLETE, RECORDS, "records %F to %L are missing at the end",
-	    "a checkpoint of %E records is there"),
+	    "a checkpoint of %C is there"),
 	ROW(TAIL_NOT_SIGNED, INCOMPLETE, GOES_ON, "the last records have no checkpoint", NULL,
 	    SIGN),
 	ROW(NO_RECORDS, INCOMPLETE, GOES_ON, "the log has no records",
@@ -156,8 +155,14 @@ static void add_words(struct text *out, const struct verification *v, const char
 		case 'E':
 			text_addf(out, "%" PRIu64, at->last + 1);
 			break;
+		case 'C':
+			text_add_count(out, at->last + 1, "record");
+			break;
 		case 'N':
 			text_addf(out, "%" PRIu64, at->number);
+			break;
+		case 'M':
+			text_add_count(out, at->number, "record");
 			break;
 		case 'I':
 			text_addf(out, "%" PRId64, (int64_t)at->number);
@@ -173,12 +178,14 @@ static void add_words(struct text *out, const struct verification *v, const char
 
 static void fix_changed(const struct verification *v, struct sbx_error *err)
 {
+	_cleanup_text_ struct text good = TEXT_INIT;
+
+	text_add_count(&good, v->report->good_size, "record");
 	if (v->report->good_size > 0)
-		sbx_error_fix(
-			err,
-			"keep the directory as it is; the log is good up to the checkpoint of "
-			"%" PRIu64 " records, restore the rest from a copy",
-			v->report->good_size);
+		sbx_error_fix(err,
+			      "keep the directory as it is; the log is good up to the checkpoint "
+			      "of %s, restore the rest from a copy",
+			      text_string(&good));
 	else
 		sbx_error_fix(err, "keep the directory as it is, and restore the log from a copy");
 }

@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,11 @@ void text_add_hex(struct text *text, const void *bytes, size_t n_bytes)
 
 	if (at)
 		hex_print(bytes, n_bytes, at);
+}
+
+void text_add_count(struct text *text, uint64_t n, const char *noun)
+{
+	text_addf(text, "%" PRIu64 " %s%s", n, noun, n == 1 ? "" : "s");
 }
 
 void text_addv(struct text *text, const char *format, va_list args)

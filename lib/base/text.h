@@ -65,6 +65,8 @@ void hex_print(const void *bytes, size_t n_bytes, char *ret);
 void text_add_hex(struct text *text, const void *bytes, size_t n_bytes);
 void text_addf(struct text *text, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
+/* "1 record", "2 records": @noun is the word for one. */
+void text_add_count(struct text *text, uint64_t n, const char *noun);
 void text_addv(struct text *text, const char *format, va_list args)
 	__attribute__((__format__(__printf__, 2, 0)));
 

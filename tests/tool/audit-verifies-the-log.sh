@@ -79,7 +79,7 @@ change "UPDATE records SET body=CAST(replace(body,'r7','r99') AS BLOB) WHERE seq
 run sbx-audit verify -l "$log"
 check a_changed_record_is_tampering has_status 1
 check the_first_bad_record_is_told err_has 'record 7 was changed'
-check the_last_good_checkpoint_is_told err_has 'the checkpoint of 1 records'
+check the_last_good_checkpoint_is_told err_has 'the checkpoint of 1 record,'
 run sbx-audit verify -q -l "$log"
 check quietly_it_is_said_all_the_same err_has 'record 7'
 run sbx-audit verify --json -l "$log"

@@ -49,7 +49,7 @@ if ! in_journal 'append 1 5'; then
 fi
 verify --key="$key"
 check $first has_status 0
-check how_many_there_were_is_said out_has 'heads seen elsewhere match the log'
+check how_many_there_were_is_said out_has '1 head seen elsewhere matches the log'
 
 cp -a "$log" "$work/before"
 rm -rf "$work/journal"
