@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -45,30 +44,17 @@ static void settings_deinit(struct audit_settings *settings)
 /* The setting of the list has its length; the items are settings of their own. */
 static int read_patterns(struct audit_settings *settings, struct sbx_error *err)
 {
-	const struct setting *list = policy_get_setting(settings->policy, "audit.redact");
-	char path[sizeof("audit.redact[]") + 20];
+	size_t n = policy_get_number(settings->policy, "audit.redact");
+	const struct setting *item;
 
-	if (!list || list->number == 0)
+	if (n == 0)
 		return 0;
-	settings->patterns = calloc(list->number, sizeof(*settings->patterns));
+	settings->patterns = calloc(n, sizeof(*settings->patterns));
 	if (!settings->patterns)
 		return sbx_error_what(err, -ENOMEM, "cannot read the policy's section audit");
-	for (uint64_t i = 0; i < list->number; i++) {
-		const struct setting *item;
-
-		(void)snprintf(path, sizeof(path), "audit.redact[%" PRIu64 "]", i);
-		item = policy_get_setting(settings->policy, path);
-		if (item)
-			settings->patterns[settings->n_patterns++] = item->text;
-	}
+	for (size_t i = 0; (item = policy_get_item(settings->policy, "audit.redact", i)); i++)
+		settings->patterns[settings->n_patterns++] = item->text;
 	return 0;
-}
-
-static uint64_t number_of(const struct audit_settings *settings, const char *path)
-{
-	const struct setting *setting = policy_get_setting(settings->policy, path);
-
-	return setting ? setting->number : 0;
 }
 
 /* Reads --policy, or the installed policy if there is one. */
@@ -76,7 +62,6 @@ static int settings_read(const struct audit_values *values, struct audit_setting
 			 struct sbx_error *err)
 {
 	const char *path = values->policy ? values->policy : POLICY_PATH;
-	const struct setting *rotation;
 	int r;
 
 	*ret = (struct audit_settings){ .policy = NULL };
@@ -85,11 +70,10 @@ static int settings_read(const struct audit_values *values, struct audit_setting
 	r = policy_load_file(AT_FDCWD, path, &ret->policy, err);
 	if (r < 0)
 		return r;
-	ret->keep_originals = number_of(ret, "audit.keep_originals") != 0;
-	ret->retention_days = number_of(ret, "audit.retention_days");
-	ret->max_size = number_of(ret, "audit.max_size");
-	rotation = policy_get_setting(ret->policy, "audit.rotation");
-	ret->rotation = rotation ? rotation->text : NULL;
+	ret->keep_originals = policy_get_number(ret->policy, "audit.keep_originals") != 0;
+	ret->retention_days = policy_get_number(ret->policy, "audit.retention_days");
+	ret->max_size = policy_get_number(ret->policy, "audit.max_size");
+	ret->rotation = policy_get_text(ret->policy, "audit.rotation");
 	return read_patterns(ret, err);
 }
 

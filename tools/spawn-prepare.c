@@ -42,10 +42,10 @@ static int load_policy(struct spawn_run *run, struct sbx_error *err)
 /* A request that accepts less is reduced only if the host certainly lacks the layer. */
 static bool accepts_less(const struct spawn_run *run)
 {
-	const struct setting *setting =
-		run->policy ? policy_get_setting(run->policy, "isolation.tier") : NULL;
-	const char *tier = run->request.tier ? run->request.tier : setting ? setting->text : NULL;
+	const char *tier = run->request.tier;
 
+	if (!tier)
+		tier = policy_get_text(run->policy, "isolation.tier");
 	return tier && tier_find(tier) == TIER_REDUCED;
 }
 

@@ -209,9 +209,9 @@ static const char *allowed_name(struct planner *planner, size_t i)
 {
 	const struct setting *item;
 
-	if (!planner_setting(planner, "env.allow"))
+	if (!policy_get_setting(planner->policy, "env.allow"))
 		return i < N_ELEMENTS(default_names) ? default_names[i] : NULL;
-	item = planner_item(planner, "env.allow", i, "");
+	item = policy_get_item(planner->policy, "env.allow", i);
 	return item ? item->text : NULL;
 }
 
@@ -343,10 +343,11 @@ static const char *find_ring_rival(struct planner *planner)
 	for (size_t i = 0; i < request->n_secrets; i++)
 		if (strcmp(request->secrets[i].name, RING_VARIABLE) == 0)
 			return "--secret";
-	if (planner_setting(planner, "env.set." RING_VARIABLE))
+	if (policy_get_setting(planner->policy, "env.set." RING_VARIABLE))
 		return "the policy's env.set";
-	return planner_setting(planner, "env.secrets." RING_VARIABLE) ? "the policy's env.secrets"
-								      : NULL;
+	return policy_get_setting(planner->policy, "env.secrets." RING_VARIABLE)
+		       ? "the policy's env.secrets"
+		       : NULL;
 }
 
 /* With another number the command would take another file for its channel. A variable of the caller
@@ -404,11 +405,11 @@ int make_environment(struct planner *planner)
 
 const char *asked_directory(struct planner *planner)
 {
-	const struct setting *setting = planner_setting(planner, "working_dir");
+	const char *directory = policy_get_text(planner->policy, "working_dir");
 
 	if (planner->request->cwd)
 		return planner->request->cwd;
-	return setting ? planner_project_path(planner, setting->text) : NULL;
+	return directory ? planner_project_path(planner, directory) : NULL;
 }
 
 /* Resolves "./a" and "a/b" against the command's working directory; NULL if that is unknown. */

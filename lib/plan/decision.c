@@ -440,7 +440,7 @@ static struct step_origin origin_of_port(struct planner *planner, const struct r
 	const char *list = port->bind ? "net.loopback.bind" : "net.loopback.connect";
 	const struct setting *item;
 
-	for (size_t i = 0; (item = planner_item(planner, list, i, "")); i++)
+	for (size_t i = 0; (item = policy_get_item(planner->policy, list, i)); i++)
 		if (item->number == port->port)
 			return origin_of_setting(planner, item);
 	return origin_of_option(planner, port->bind ? "--listen" : "--connect");

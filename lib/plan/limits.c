@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include <sbx/error.h>
@@ -37,7 +38,7 @@ static const struct setting *find_setting(const struct planner *planner, enum li
 	char path[32];
 
 	(void)snprintf(path, sizeof(path), "limits.%s", limit_name(limit));
-	return planner_setting(planner, path);
+	return policy_get_setting(planner->policy, path);
 }
 
 /*
@@ -136,9 +137,9 @@ static bool is_written(const struct plan_limit *limit)
 
 static bool accepts_less(const struct planner *planner)
 {
-	const struct setting *mode = planner_setting(planner, "limits.mode");
+	const char *mode = policy_get_text(planner->policy, "limits.mode");
 
-	return planner->request->best_effort || (mode && mode->text[0] == 'b');
+	return planner->request->best_effort || (mode && strcmp(mode, "best-effort") == 0);
 }
 
 static bool has_controller(const struct host *host, unsigned controller)

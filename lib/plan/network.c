@@ -65,9 +65,10 @@ static void read_ports(struct planner *planner)
 	const struct spawn_request *request = planner->request;
 	const struct setting *item;
 
-	for (size_t i = 0; (item = planner_item(planner, "net.loopback.connect", i, "")); i++)
+	for (size_t i = 0; (item = policy_get_item(planner->policy, "net.loopback.connect", i));
+	     i++)
 		add_port(planner, (uint16_t)item->number, false);
-	for (size_t i = 0; (item = planner_item(planner, "net.loopback.bind", i, "")); i++)
+	for (size_t i = 0; (item = policy_get_item(planner->policy, "net.loopback.bind", i)); i++)
 		add_port(planner, (uint16_t)item->number, true);
 	for (size_t i = 0; i < request->n_ports; i++)
 		add_port(planner, request->ports[i].port, request->ports[i].bind);
@@ -256,7 +257,7 @@ int mark_sockets(struct planner *planner)
 {
 	const struct setting *item;
 
-	for (size_t i = 0; (item = planner_item(planner, "net.unix", i, "")); i++) {
+	for (size_t i = 0; (item = policy_get_item(planner->policy, "net.unix", i)); i++) {
 		struct mark *mark =
 			planner_add_mark(planner, MARK_ALLOW,
 					 planner_keep(planner,
@@ -312,13 +313,15 @@ void add_network(struct planner *planner)
 /* Copies the NULL-terminated list: the policy is freed before the plan. */
 static void copy_denied(struct planner *planner)
 {
-	const struct setting *list = planner_setting(planner, "denySyscalls"), *item;
+	uint64_t n = policy_get_number(planner->policy, "denySyscalls");
+	const struct setting *item;
 	const char **names;
 
-	if (!list || list->number == 0)
+	if (n == 0)
 		return;
-	names = planner_alloc(planner, (list->number + 1) * sizeof(*names));
-	for (size_t i = 0; names && (item = planner_item(planner, "denySyscalls", i, "")); i++)
+	names = planner_alloc(planner, (n + 1) * sizeof(*names));
+	for (size_t i = 0; names && (item = policy_get_item(planner->policy, "denySyscalls", i));
+	     i++)
 		names[i] = planner_keep(planner, item->text);
 	planner->plan->deny_syscalls = names;
 }
@@ -347,7 +350,7 @@ static int refuse_ptrace(struct planner *planner, const char *why, const char *f
  */
 int check_ptrace(struct planner *planner)
 {
-	const struct setting *denied = planner_setting(planner, "denySyscalls"), *item;
+	const struct setting *item;
 
 	if (!planner->request->ptrace)
 		return 0;
@@ -363,7 +366,7 @@ int check_ptrace(struct planner *planner)
 			planner,
 			"'isolation.nested' excludes Landlock, which prevents the command from tracing what 'sbx-ctl exec' runs",
 			"leave --ptrace or 'isolation.nested' out");
-	for (size_t i = 0; denied && (item = planner_item(planner, "denySyscalls", i, "")); i++)
+	for (size_t i = 0; (item = policy_get_item(planner->policy, "denySyscalls", i)); i++)
 		if (strcmp(item->text, "ptrace") == 0)
 			return refuse_ptrace(planner, "the policy denies it: 'denySyscalls'",
 					     "leave --ptrace out, or 'ptrace' in the policy");

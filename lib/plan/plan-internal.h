@@ -271,10 +271,6 @@ int planner_status(struct planner *planner);
 /* Fills planner->err with what, why and fix; returns @code. */
 int planner_refuse(struct planner *planner, int code, const char *what, const char *why,
 		   const char *fix);
-/* NULL if the policy does not set it; "mounts[3].size" is "mounts", 3, "size". */
-const struct setting *planner_setting(const struct planner *planner, const char *path);
-const struct setting *planner_item(struct planner *planner, const char *list, size_t i,
-				   const char *key);
 /* Resolves a path of a setting: "." and "./a" are below the project. */
 const char *planner_project_path(struct planner *planner, const char *path);
 /* Facts of the host; synthesised for paths that probing adds by itself. NULL if the host was not

@@ -16,7 +16,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <sbx/error.h>
@@ -171,24 +170,6 @@ int planner_refuse(struct planner *planner, int code, const char *what, const ch
 	return error_fill(planner->err, code, why, fix, "%s", what);
 }
 
-const struct setting *planner_setting(const struct planner *planner, const char *path)
-{
-	return planner->policy ? policy_get_setting(planner->policy, path) : NULL;
-}
-
-const struct setting *planner_item(struct planner *planner, const char *list, size_t i,
-				   const char *key)
-{
-	char path[64];
-	int len;
-
-	if (!planner->policy)
-		return NULL;
-	len = snprintf(path, sizeof(path), "%s[%zu]%s%s", list, i, key[0] ? "." : "", key);
-	return len > 0 && (size_t)len < sizeof(path) ? policy_get_setting(planner->policy, path)
-						     : NULL;
-}
-
 const char *planner_project_path(struct planner *planner, const char *path)
 {
 	if (path[0] == '/')
@@ -336,11 +317,11 @@ struct plan *plan_free(struct plan *plan)
 
 static const char *hostname_of(const struct planner *planner)
 {
-	const struct setting *setting = planner_setting(planner, "hostname");
+	const char *name = policy_get_text(planner->policy, "hostname");
 
 	if (planner->request->hostname)
 		return planner->request->hostname;
-	return setting ? setting->text : "sandbox";
+	return name ? name : "sandbox";
 }
 
 static int check_hostname(struct planner *planner)

@@ -160,7 +160,7 @@ int mark_devices(struct planner *planner)
 	const struct spawn_request *request = planner->request;
 	struct mark *directory = planner_add_mark(planner, MARK_ALLOW, "/dev",
 						  RIGHTS_FILES | RIGHT_DEVICE, origin_built_in);
-	bool is_listed = planner_setting(planner, "devices") != NULL;
+	bool is_listed = policy_get_setting(planner->policy, "devices") != NULL;
 	const struct setting *item;
 	int r = 0;
 
@@ -168,7 +168,7 @@ int mark_devices(struct planner *planner)
 	directory->flags = MARK_OURS;
 	for (size_t i = 0; i < N_ELEMENTS(links); i++)
 		mark_link(planner, links[i].path, links[i].target);
-	for (size_t i = 0; (item = planner_item(planner, "devices", i, "")) && r == 0; i++)
+	for (size_t i = 0; (item = policy_get_item(planner->policy, "devices", i)) && r == 0; i++)
 		r = mark_name(planner, item->text, origin_of_setting(planner, item));
 	for (size_t i = 0; !is_listed && i < N_ELEMENTS(devices) && r == 0; i++)
 		if (devices[i].flags & DEVICE_BASIC)

@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "plan/layers.h"
+#include "policy/enforcement.h"
 
 /* ---- names ---- */
 
@@ -105,13 +106,12 @@ const char *limit_part_held(enum limit limit, enum holder holder)
 /* An option overrides the policy file, but never widens a strict profile. */
 static void choose_profile(struct planner *planner)
 {
-	const struct setting *seccomp = planner_setting(planner, "isolation.seccomp");
+	const char *seccomp = policy_get_text(planner->policy, "isolation.seccomp");
 	bool is_typed = planner->request->template != NULL;
 
 	planner->chosen.profile = planner->chosen.template->profile;
 	if (seccomp && !(is_typed && strcmp(planner->chosen.profile, "strict") == 0))
-		planner->chosen.profile =
-			strcmp(seccomp->text, "strict") == 0 ? "strict" : "standard";
+		planner->chosen.profile = strcmp(seccomp, "strict") == 0 ? "strict" : "standard";
 }
 
 /* Returns constant strings, so that the plan does not point into the policy. */
@@ -130,19 +130,17 @@ static int choose_net_mode(struct planner *planner)
 
 int choose_template(struct planner *planner)
 {
-	const struct setting *setting = planner_setting(planner, "isolation.template");
-	const struct setting *nested = planner_setting(planner, "isolation.nested");
 	const char *name = planner->request->template;
 
-	if (!name && setting)
-		name = setting->text;
+	if (!name)
+		name = policy_get_text(planner->policy, "isolation.template");
 	planner->chosen.template = name ? policy_template_find(name)
 					: policy_template_default(planner->policy != NULL);
 	if (!planner->chosen.template)
 		return error_fill(planner->err, -EINVAL,
 				  "the templates are code-executor, ai-provider, policy-sandbox",
 				  "name one of them", "there is no template '%s'", name);
-	planner->chosen.is_nested = nested && nested->number;
+	planner->chosen.is_nested = policy_is_nested(planner->policy);
 	choose_profile(planner);
 	return choose_net_mode(planner);
 }
@@ -186,12 +184,11 @@ static int check_common(struct planner *planner)
 
 static int find_accepted(struct planner *planner, enum tier *ret)
 {
-	const struct setting *setting = planner_setting(planner, "isolation.tier");
 	const char *name = planner->request->tier;
 	int tier;
 
-	if (!name && setting)
-		name = setting->text;
+	if (!name)
+		name = policy_get_text(planner->policy, "isolation.tier");
 	tier = name ? tier_find(name) : (int)TIER_FULL;
 	if (tier < 0)
 		return planner_refuse(planner, -EINVAL, "there is no such tier",
@@ -298,7 +295,8 @@ int check_nested(struct planner *planner)
 
 	if (!planner->chosen.is_nested || decided_exec_everywhere(planner))
 		return 0;
-	origin = origin_of_setting(planner, planner_setting(planner, "isolation.nested"));
+	origin =
+		origin_of_setting(planner, policy_get_setting(planner->policy, "isolation.nested"));
 	return error_fill(planner->err, -EOPNOTSUPP,
 			  "it excludes Landlock, and the command can execute a copy of any program "
 			  "in a file system that it mounts",
@@ -330,7 +328,8 @@ int check_layers(struct planner *planner)
 	if (missing)
 		return refuse_layers(planner, missing, "--require");
 	for (size_t i = 0; i < N_ELEMENTS(demands); i++) {
-		const struct setting *setting = planner_setting(planner, demands[i].setting);
+		const struct setting *setting =
+			policy_get_setting(planner->policy, demands[i].setting);
 
 		missing = demands[i].layers & ~planner->plan->layers;
 		if (setting && setting->number && missing) {

@@ -340,10 +340,8 @@ static int compare_rows(const void *a, const void *b)
 /* Are some readable paths not named by rules, or does the command run without Landlock? */
 static bool is_readable_anyway(const struct policy *policy)
 {
-	const struct setting *nested = policy_get_setting(policy, "isolation.nested");
-
 	return policy->view != VIEW_NONE || policy->defaults[CLASS_FS] != POLICY_DENY ||
-	       (nested && nested->number);
+	       policy_is_nested(policy);
 }
 
 int check_readers_make(const struct policy *policy, struct arena *arena, struct check_readers *ret)
@@ -640,7 +638,7 @@ int check_nested(struct checker *checker)
 		.sandbox = policy_sandbox_level(checker->policy),
 	};
 	struct policy_decision decision;
-	int r = nested && nested->number ? judge_open(checker->policy, &judge) : 0;
+	int r = policy_is_nested(checker->policy) ? judge_open(checker->policy, &judge) : 0;
 
 	if (r < 0 || !judge.engine)
 		return r;

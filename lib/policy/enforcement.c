@@ -77,11 +77,14 @@ const char *unmet_constraint_name(enum unmet_constraint unmet)
 	return names[unmet];
 }
 
+bool policy_is_nested(const struct policy *policy)
+{
+	return policy_get_number(policy, "isolation.nested");
+}
+
 const char *policy_sandbox_level(const struct policy *policy)
 {
-	const struct setting *nested = policy_get_setting(policy, "isolation.nested");
-
-	return nested && nested->number ? "L1" : "L2";
+	return policy_is_nested(policy) ? "L1" : "L2";
 }
 
 bool path_is_of_reader(const char *path)

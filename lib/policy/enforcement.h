@@ -126,7 +126,9 @@ enum unmet_constraint constraints_unmet(const struct constraints *constraints, c
 /* "capability token"; NULL for UNMET_NONE. */
 const char *unmet_constraint_name(enum unmet_constraint unmet);
 
-/* "L2", or "L1" if the policy lets the command create sandboxes itself. */
+/* Does the policy let the command create sandboxes itself? @policy may be NULL. */
+bool policy_is_nested(const struct policy *policy);
+/* The level of the command's sandbox: "L2", or "L1" if it is nested. */
 const char *policy_sandbox_level(const struct policy *policy);
 
 /* Is it /proc/self, /proc/thread-self, or a path below one of them, which are different files for

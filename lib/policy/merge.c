@@ -297,20 +297,11 @@ static bool is_narrower(const struct row *row, const struct setting *before,
 	return false;
 }
 
-/* The i-th item of a list of texts. */
-static const struct setting *item_at(const struct policy *policy, const char *list, size_t i)
-{
-	_cleanup_text_ struct text path = TEXT_INIT;
-
-	text_addf(&path, "%s[%zu]", list, i);
-	return policy_get_setting(policy, text_string(&path));
-}
-
 static bool has_item(const struct policy *policy, const char *list, const char *text)
 {
 	const struct setting *item;
 
-	for (size_t i = 0; (item = item_at(policy, list, i)); i++)
+	for (size_t i = 0; (item = policy_get_item(policy, list, i)); i++)
 		if (strcmp(item->text, text) == 0)
 			return true;
 	return false;
@@ -321,7 +312,7 @@ static int check_part(const struct policy *all, const struct setting *before,
 {
 	const struct setting *item;
 
-	for (size_t i = 0; (item = item_at(next, after->path, i)); i++) {
+	for (size_t i = 0; (item = policy_get_item(next, after->path, i)); i++) {
 		struct setting list = *before;
 
 		list.text = "not in the list";
@@ -397,9 +388,9 @@ static int check_mounts(const struct policy *all, const struct policy *next, str
 /* The number that holds if no file has the limit of this path; UINT64_MAX: none. */
 static uint64_t limit_without_file(const struct policy *all, const char *path)
 {
-	const struct setting *name = policy_get_setting(all, "isolation.template");
+	const char *name = policy_get_text(all, "isolation.template");
 	const struct policy_template *template =
-		name ? policy_template_find(name->text) : policy_template_default(true);
+		name ? policy_template_find(name) : policy_template_default(true);
 
 	for (int limit = 0; limit < N_LIMITS && strncmp(path, "limits.", 7) == 0; limit++)
 		if (strcmp(path + 7, limit_name((enum limit)limit)) == 0)
@@ -464,15 +455,15 @@ static bool is_replaced(const struct setting *setting, const struct policy *next
 static void join(struct settings *out, struct policy *all, const struct policy *next,
 		 const struct setting *list, struct copier *copier)
 {
-	const struct setting *old = policy_get_setting(all, list->path), *item;
+	const struct setting *item;
 	struct setting *whole = NULL;
 	const char *copied;
-	size_t n = old ? old->number : 0;
+	size_t n = policy_get_number(all, list->path);
 
 	for (size_t i = 0; i < out->n_rows; i++)
 		if (strcmp(out->rows[i].path, list->path) == 0)
 			whole = &out->rows[i];
-	for (size_t i = 0; (item = item_at(next, list->path, i)); i++) {
+	for (size_t i = 0; (item = policy_get_item(next, list->path, i)); i++) {
 		_cleanup_text_ struct text path = TEXT_INIT;
 
 		if (has_item(all, list->path, item->text))

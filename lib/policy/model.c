@@ -14,6 +14,7 @@
 
 #include "policy/model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,10 +197,32 @@ static int compare_with_setting(const void *path, const void *setting)
 
 const struct setting *policy_get_setting(const struct policy *policy, const char *path)
 {
-	if (policy->n_settings == 0)
+	if (!policy || policy->n_settings == 0)
 		return NULL;
 	return bsearch(path, policy->settings, policy->n_settings, sizeof(*policy->settings),
 		       compare_with_setting);
+}
+
+uint64_t policy_get_number(const struct policy *policy, const char *path)
+{
+	const struct setting *setting = policy_get_setting(policy, path);
+
+	return setting ? setting->number : 0;
+}
+
+const char *policy_get_text(const struct policy *policy, const char *path)
+{
+	const struct setting *setting = policy_get_setting(policy, path);
+
+	return setting ? setting->text : NULL;
+}
+
+const struct setting *policy_get_item(const struct policy *policy, const char *list, size_t i)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "%s[%zu]", list, i);
+	return policy_get_setting(policy, path);
 }
 
 const char *setting_below(const struct setting *setting, const char *section)

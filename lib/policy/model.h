@@ -250,8 +250,13 @@ struct policy *policy_free(struct policy *policy);
 CLEANUP_BY(struct policy, policy_free)
 #define _cleanup_policy_ _cleanup_(policy_free_ptr)
 
-/* NULL if the policy does not set it. */
+/* NULL if the policy does not set it. In these four @policy may be NULL: it sets nothing. */
 const struct setting *policy_get_setting(const struct policy *policy, const char *path);
+/* 0 or NULL if it is not set. */
+uint64_t policy_get_number(const struct policy *policy, const char *path);
+const char *policy_get_text(const struct policy *policy, const char *path);
+/* The i-th item of a list of values; NULL after the last. */
+const struct setting *policy_get_item(const struct policy *policy, const char *list, size_t i);
 /* The setting's path after @section ("env.set."), or NULL if it is not in it. */
 const char *setting_below(const struct setting *setting, const char *section);
 /* Like strcmp(), but "[2]" sorts before "[10]" and a section before its contents. */

@@ -393,7 +393,7 @@ static bool default_grants(const struct policy *policy)
 static struct net_choice choose_by_template(const struct policy *policy, const char *name)
 {
 	const struct setting *setting =
-		policy && !name ? policy_get_setting(policy, "isolation.template") : NULL;
+		name ? NULL : policy_get_setting(policy, "isolation.template");
 	const struct policy_template *template;
 
 	if (setting)
@@ -435,9 +435,9 @@ bool net_mode_has_proxy(enum net_mode mode)
 
 static uint64_t limit_of(const struct policy *policy, const char *path)
 {
-	const struct setting *setting = policy ? policy_get_setting(policy, path) : NULL;
+	uint64_t number = policy_get_number(policy, path);
 
-	return setting && setting->number > 0 ? setting->number : UINT64_MAX;
+	return number > 0 ? number : UINT64_MAX;
 }
 
 struct net_limits policy_net_limits(const struct policy *policy)

@@ -177,29 +177,27 @@ static const struct {
 	[MOUNT_MASK] = { "mask", false },
 };
 
-static const struct setting *mount_item(const struct policy *policy, size_t i, const char *key)
-{
-	char path[64];
+#define ITEM_PATH_SIZE 64
 
-	(void)snprintf(path, sizeof(path), "mounts[%zu].%s", i, key);
-	return policy_get_setting(policy, path);
+static const char *item(char path[ITEM_PATH_SIZE], size_t i, const char *key)
+{
+	(void)snprintf(path, ITEM_PATH_SIZE, "mounts[%zu].%s", i, key);
+	return path;
 }
 
 bool policy_get_mount(const struct policy *policy, size_t i, struct policy_mount *ret)
 {
-	const struct setting *source = mount_item(policy, i, "source"),
-			     *mode = mount_item(policy, i, "mode");
-	const struct setting *size = mount_item(policy, i, "size"),
-			     *optional = mount_item(policy, i, "optional");
+	char path[ITEM_PATH_SIZE];
+	const char *mode = policy_get_text(policy, item(path, i, "mode"));
 
 	*ret = (struct policy_mount){
-		.target = mount_item(policy, i, "target"),
-		.source = source ? source->text : NULL,
-		.size_bytes = size ? size->number : 0,
-		.is_optional = optional && optional->number,
+		.target = policy_get_setting(policy, item(path, i, "target")),
+		.source = policy_get_text(policy, item(path, i, "source")),
+		.size_bytes = policy_get_number(policy, item(path, i, "size")),
+		.is_optional = policy_get_number(policy, item(path, i, "optional")),
 	};
 	for (unsigned k = 0; mode && k < N_ELEMENTS(mount_modes); k++)
-		if (strcmp(mount_modes[k].name, mode->text) == 0)
+		if (strcmp(mount_modes[k].name, mode) == 0)
 			ret->mode = (enum mount_mode)k;
 	return ret->target != NULL;
 }

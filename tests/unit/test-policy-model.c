@@ -57,6 +57,15 @@ static void finds_every_setting_and_no_other(void)
 		expect(policy_get_setting(policy, paths[i]) == &policy->settings[i]);
 	expect(!policy_get_setting(policy, "") && !policy_get_setting(policy, "a[1"));
 	expect(!policy_get_setting(policy, "a[3]") && !policy_get_setting(policy, "c"));
+	expect(policy_get_item(policy, "a", 10) == policy_get_setting(policy, "a[10]"));
+	expect(!policy_get_item(policy, "a", 3));
+}
+
+static void without_a_policy_nothing_is_set(void)
+{
+	expect(!policy_get_setting(NULL, "a") && !policy_get_item(NULL, "a", 0));
+	expect(!policy_get_text(NULL, "a"));
+	expect_eq(policy_get_number(NULL, "a"), 0);
 }
 
 static void the_digest_is_over_length_and_bytes_of_every_source(void)
@@ -99,6 +108,7 @@ static const struct test tests[] = {
 	TEST(an_unknown_action_is_not_found),
 	TEST(paths_are_sorted_by_their_steps),
 	TEST(finds_every_setting_and_no_other),
+	TEST(without_a_policy_nothing_is_set),
 	TEST(the_digest_is_over_length_and_bytes_of_every_source),
 	TEST(the_same_bytes_cut_otherwise_have_another_digest),
 	TEST(nothing_can_be_freed),
