@@ -38,33 +38,33 @@ struct checker {
 	void *userdata;
 };
 
-/* Codes of the warnings are in check.c and sbx-policy(5). */
+/* The number of a warning is that of its code: W01 and so on, as in sbx-policy(5). */
 enum check_kind {
-	CHECK_EMPTY_LIST,      /* an empty list, which never matches */
-	CHECK_ALWAYS_EXCEPTED, /* an exception that cancels the whole rule */
-	CHECK_NEVER,	       /* a rule that can never apply */
-	CHECK_PARTLY_NEVER,    /* a rule of which a part can never apply */
-	CHECK_DENIED,	       /* an allow that a deny covers completely */
-	CHECK_SHADOWED,	       /* a rule that another one makes superfluous */
-	CHECK_GLUED_FLOAT,     /* '**' next to other characters, where it means '*' */
-	CHECK_BROKER,	    /* a rule that the kernel alone cannot enforce: it needs the broker */
-	CHECK_SERVICE,	    /* a rule that only a tool which asks the service can enforce */
-	CHECK_EVERYTHING,   /* a rule that allows writing everywhere */
-	CHECK_PASS,	    /* a rule that does not change any answer */
-	CHECK_LITERAL,	    /* a literal path that contains wildcard characters */
-	CHECK_CONSTRAINTS,  /* constraints of a rule that does not allow */
-	CHECK_DEFAULT,	    /* a default that the kernel alone cannot enforce */
-	CHECK_NOT_BELOW,    /* a deny that covers the directory but not its contents */
-	CHECK_HOME,	    /* a path that looks like a home directory, but is not expanded */
-	CHECK_NETWORK,	    /* a network mode that this release lacks, or more than a proxy does */
-	CHECK_HOST_NETWORK, /* a rule that the network mode host or loopback does not enforce */
-	CHECK_UNREADABLE,   /* a program that may be executed, but not read */
-	CHECK_MOUNT,	    /* a mount that no sandbox can provide */
-	CHECK_SETTING,	    /* a setting that no sandbox can provide */
-	CHECK_PATH,	    /* a denial that neither a mount nor Landlock can enforce */
-	CHECK_NO_FILES,	    /* a policy that grants no files */
-	CHECK_SCHEDULER,    /* settings of sbx-sched, which this version does not have */
-	CHECK_NET_LIMIT,    /* limits of sbx-proxy in a mode without it */
+	CHECK_EMPTY_LIST = 1,	   /* an empty list, which never matches */
+	CHECK_ALWAYS_EXCEPTED = 2, /* an exception that cancels the whole rule */
+	CHECK_NEVER = 3,	   /* a rule that can never apply */
+	CHECK_PARTLY_NEVER = 4,	   /* a rule of which a part can never apply */
+	CHECK_DENIED = 5,	   /* an allow that a deny covers completely */
+	CHECK_SHADOWED = 6,	   /* a rule that another one makes superfluous */
+	CHECK_GLUED_FLOAT = 7,	   /* '**' next to other characters, where it means '*' */
+	CHECK_BROKER = 8,  /* a rule that the kernel alone cannot enforce: it needs the broker */
+	CHECK_SERVICE = 9, /* a rule that only a tool which asks the service can enforce */
+	CHECK_EVERYTHING = 10,	/* a rule that allows writing everywhere */
+	CHECK_PASS = 11,	/* a rule that does not change any answer */
+	CHECK_LITERAL = 12,	/* a literal path that contains wildcard characters */
+	CHECK_CONSTRAINTS = 13, /* constraints of a rule that does not allow */
+	CHECK_DEFAULT = 14,	/* a default that the kernel alone cannot enforce */
+	CHECK_NOT_BELOW = 15,	/* a deny that covers the directory but not its contents */
+	CHECK_HOME = 16,	/* a path that looks like a home directory, but is not expanded */
+	CHECK_NETWORK = 17, /* a network mode that this release lacks, or more than a proxy does */
+	CHECK_HOST_NETWORK = 18, /* a rule that the mode host or loopback does not enforce */
+	CHECK_UNREADABLE = 19,	 /* a program that may be executed, but not read */
+	CHECK_MOUNT = 20,	 /* a mount that no sandbox can provide */
+	CHECK_SETTING = 21,	 /* a setting that no sandbox can provide */
+	CHECK_PATH = 22,	 /* a denial that neither a mount nor Landlock can enforce */
+	CHECK_NO_FILES = 23,	 /* a policy that grants no files */
+	CHECK_SCHEDULER = 24,	 /* settings of sbx-sched, which this version does not have */
+	CHECK_NET_LIMIT = 25,	 /* limits of sbx-proxy in a mode without it */
 };
 
 /* check.c: begins a warning; where @why or @fix is NULL, add it with sbx_error_why() or

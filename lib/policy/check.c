@@ -19,22 +19,6 @@
 #include "policy/enforcement.h"
 #include "policy/view.h"
 
-static const char *const codes[] = {
-	[CHECK_EMPTY_LIST] = "W01",  [CHECK_ALWAYS_EXCEPTED] = "W02",
-	[CHECK_NEVER] = "W03",	     [CHECK_PARTLY_NEVER] = "W04",
-	[CHECK_DENIED] = "W05",	     [CHECK_SHADOWED] = "W06",
-	[CHECK_GLUED_FLOAT] = "W07", [CHECK_BROKER] = "W08",
-	[CHECK_SERVICE] = "W09",     [CHECK_EVERYTHING] = "W10",
-	[CHECK_PASS] = "W11",	     [CHECK_LITERAL] = "W12",
-	[CHECK_CONSTRAINTS] = "W13", [CHECK_DEFAULT] = "W14",
-	[CHECK_NOT_BELOW] = "W15",   [CHECK_HOME] = "W16",
-	[CHECK_NETWORK] = "W17",     [CHECK_HOST_NETWORK] = "W18",
-	[CHECK_UNREADABLE] = "W19",  [CHECK_MOUNT] = "W20",
-	[CHECK_SETTING] = "W21",     [CHECK_PATH] = "W22",
-	[CHECK_NO_FILES] = "W23",    [CHECK_SCHEDULER] = "W24",
-	[CHECK_NET_LIMIT] = "W25",
-};
-
 static void report_warning(struct checker *checker)
 {
 	if (checker->has_warning)
@@ -53,7 +37,8 @@ void check_warn(struct checker *checker, enum check_kind kind, struct policy_pla
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	checker->warning = (struct policy_warning){ .code = codes[kind], .place = place };
+	checker->warning = (struct policy_warning){ .place = place };
+	(void)snprintf(checker->warning.code, sizeof(checker->warning.code), "W%02d", (int)kind);
 	(void)error_fill(&checker->warning.error, 0, why, fix, "%s:%u:%u: %s", name, place.at.line,
 			 place.at.column, text);
 	checker->warning.error.level = SBX_LEVEL_WARN;

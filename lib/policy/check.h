@@ -12,7 +12,7 @@
 
 /* Codes stay the same from release to release; sbx-policy(5) lists them. */
 struct policy_warning {
-	const char *code; /* "W01" */
+	char code[8]; /* "W01" */
 	struct policy_place place;
 	struct sbx_error error; /* of level warn, with what, why and fix */
 	bool is_refused;	/* sbx-spawn of this version refuses to start under the policy */

@@ -46,7 +46,7 @@ static void check_refusal(const uint8_t *bytes, size_t n_bytes, const struct sbx
 
 static void check_warning(const struct policy_warning *warning, void *userdata)
 {
-	check(warning->code && warning->error.level == SBX_LEVEL_WARN);
+	check(warning->code[0] == 'W' && warning->error.level == SBX_LEVEL_WARN);
 	check(strncmp(warning->error.what, NAME ":", strlen(NAME ":")) == 0);
 	check(warning->error.why[0] && warning->error.fix[0]);
 	(*(int *)userdata)++;
