@@ -74,12 +74,10 @@ void check_warn(struct checker *checker, enum check_kind kind, struct policy_pla
 	__attribute__((__format__(__printf__, 6, 7)));
 
 /* check-paths.c: warnings about the paths of one rule, about programs that it allows to execute but
- * no rule allows to read, and about mounts and ports that no sandbox can provide (0 or -ENOMEM). */
+ * no rule allows to read, and about settings that no sandbox can provide (0 or -ENOMEM). */
 void check_paths(struct checker *checker, const struct rule *rule);
 void check_programs(struct checker *checker, const struct rule *rule);
-int check_mounts(struct checker *checker);
-int check_ports(struct checker *checker);
-int check_nested(struct checker *checker);
+int check_judged(struct checker *checker);
 int check_readers_make(const struct policy *policy, struct arena *arena, struct check_readers *ret);
 
 /*

@@ -130,7 +130,7 @@ static bool may_reach_below(const struct match_list *list, const struct glob *in
  * every directory, but "name" with a slash and two stars only below the project's root: it needs
  * leading two stars as well.
  */
-static const struct below {
+static const struct {
 	bool bare;
 	const char *before;
 	const char *behind;
@@ -139,22 +139,17 @@ static const struct below {
 	{ true, "**/", "/**" }, { true, "**/", "/" },
 };
 
-/* @text must have room for VALUE_SIZE bytes. */
-static void write_below(const struct below *below, const struct match_value *value, char *text)
+/* The other rule that denies @operations, under the other conditions of @rule, of everything that
+ * @value matches; or NULL. */
+static const struct rule *find_denial_of(const struct checker *checker, const struct rule *rule,
+					 uint64_t operations, const struct match_value *value)
 {
-	(void)snprintf(text, VALUE_SIZE, "%s%s%s", below->before,
-		       value->text + match_value_excludes(value), below->behind);
-}
+	struct rule asked = *rule;
 
-/* Does another rule deny everything that @text matches? */
-static bool is_denied(const struct checker *checker, const struct rule *rule, const char *text)
-{
-	struct match_value below = { .text = text };
-	struct rule inner = *rule;
-
-	inner.match.lists[MATCH_PATH].values = &below;
-	inner.match.lists[MATCH_PATH].n_values = 1;
-	return check_find_denial(&checker->index, &inner) != NULL;
+	asked.match.operations = operations;
+	asked.match.lists[MATCH_PATH].values = value;
+	asked.match.lists[MATCH_PATH].n_values = 1;
+	return check_find_denial(&checker->index, &asked);
 }
 
 /* Does another value or rule take away the paths below @value? */
@@ -167,9 +162,10 @@ static bool is_completed(const struct checker *checker, const struct rule *rule,
 	for (size_t i = 0; i < N_ELEMENTS(belows); i++) {
 		if (belows[i].bare != bare)
 			continue;
-		write_below(&belows[i], value, text);
+		(void)snprintf(text, sizeof(text), "%s%s%s", belows[i].before,
+			       value->text + match_value_excludes(value), belows[i].behind);
 		if (check_has_value(list, match_value_excludes(value), &below) ||
-		    is_denied(checker, rule, text))
+		    find_denial_of(checker, rule, rule->match.operations, &below))
 			return true;
 	}
 	return false;
@@ -407,27 +403,13 @@ static bool may_be_read(const struct check_readers *readers, const struct match_
 	       has_directory(readers, path.data);
 }
 
-/* The rule that denies @operation of everything that @program of @rule matches, or NULL. */
-static const struct rule *find_program_denial(const struct checker *checker,
-					      const struct rule *rule,
-					      const struct match_value *program,
-					      const char *operation)
-{
-	struct rule asked = *rule;
-	struct match_list *paths = &asked.match.lists[MATCH_PATH];
-
-	asked.match.operations = operation_set(operation);
-	paths->values = program;
-	paths->n_values = 1;
-	return check_find_denial(&checker->index, &asked);
-}
-
 static void check_program(struct checker *checker, const struct rule *rule,
 			  const struct match_value *program)
 {
-	const struct rule *denial = find_program_denial(checker, rule, program, "fs.read");
+	const struct rule *denial =
+		find_denial_of(checker, rule, operation_set("fs.read"), program);
 
-	if (denial ? find_program_denial(checker, rule, program, "exec") != NULL
+	if (denial ? find_denial_of(checker, rule, operation_set("exec"), program) != NULL
 		   : checker->readers.has_all || may_be_read(&checker->readers, program))
 		return;
 	check_warn(checker, CHECK_UNREADABLE, program->place,
@@ -475,6 +457,7 @@ void check_programs(struct checker *checker, const struct rule *rule)
 struct judge {
 	struct arena arena;
 	const struct policy *composed;
+	size_t n_rules; /* the policy's own, which come before those that composing adds */
 	struct policy_engine *engine;
 };
 
@@ -486,7 +469,8 @@ static void judge_close(struct judge *judge)
 
 #define _cleanup_judge_ _cleanup_(judge_close)
 
-static int judge_open(const struct policy *policy, struct judge *judge)
+/* Composes and compiles at the first call. */
+static int judge_open(struct judge *judge, const struct policy *policy)
 {
 	const struct composition with = {
 		.project = NO_PROJECT,
@@ -496,26 +480,29 @@ static int judge_open(const struct policy *policy, struct judge *judge)
 	struct composer composer;
 	int r;
 
+	if (judge->engine)
+		return 0;
+	judge->n_rules = policy->n_rules;
 	compose_begin(&composer, policy, &with, &judge->arena);
 	r = compose_finish(&composer, &judge->composed);
 	return r < 0 ? r : policy_engine_compile(judge->composed, NULL, &judge->engine, NULL);
 }
 
 /* The policy's rule that denies @request, or NULL. */
-static const struct rule *denying_rule(const struct judge *judge, size_t n_rules,
+static const struct rule *denying_rule(const struct judge *judge,
 				       const struct policy_request *request)
 {
 	struct policy_decision decision;
 
 	policy_decide(judge->engine, request, &decision);
 	return decision.verdict == POLICY_DENY && decision.cause == CAUSE_RULES &&
-			       decision.rules[0] < n_rules
+			       decision.rules[0] < judge->n_rules
 		       ? &judge->composed->rules[decision.rules[0]]
 		       : NULL;
 }
 
 /* The policy's rule that denies one of @operations at @path, or NULL. */
-static const struct rule *find_denial(const struct judge *judge, size_t n_rules, const char *path,
+static const struct rule *find_denial(const struct judge *judge, const char *path,
 				      uint64_t operations)
 {
 	const struct rule *rule = NULL;
@@ -529,7 +516,7 @@ static const struct rule *find_denial(const struct judge *judge, size_t n_rules,
 			.has_size = true,
 		};
 
-		rule = denying_rule(judge, n_rules, &request);
+		rule = denying_rule(judge, &request);
 	}
 	return rule;
 }
@@ -555,7 +542,6 @@ static int check_denied(struct checker *checker, const struct policy_mount *moun
 {
 	const char *inside = mount->target->text, *outside = mount->source ? mount->source : inside;
 	uint64_t operations = mount_operations(mount->mode);
-	size_t n_rules = checker->policy->n_rules;
 	const struct rule *rule;
 	const char *below;
 
@@ -564,12 +550,12 @@ static int check_denied(struct checker *checker, const struct policy_mount *moun
 	below = inside ? view_setting_path("./" NAME_BELOW, inside, &judge->arena) : NULL;
 	if (!below || !outside)
 		return -ENOMEM;
-	rule = find_denial(judge, n_rules, inside, operations);
+	rule = find_denial(judge, inside, operations);
 	if (!rule)
-		rule = find_denial(judge, n_rules, outside, operations);
+		rule = find_denial(judge, outside, operations);
 	/* The source of a bind mount may be a file, with nothing below it. */
 	if (!rule && (mount->mode == MOUNT_TMPFS || mount->mode == MOUNT_OVERLAY))
-		rule = find_denial(judge, n_rules, below, operations);
+		rule = find_denial(judge, below, operations);
 	if (!rule)
 		return 0;
 	warn_of_mount(checker, mount, "",
@@ -595,7 +581,7 @@ static void check_port(struct checker *checker, const struct judge *judge,
 			.has_port = true,
 		};
 
-		rule = denying_rule(judge, checker->policy->n_rules, &request);
+		rule = denying_rule(judge, &request);
 	}
 	if (!rule)
 		return;
@@ -606,30 +592,27 @@ static void check_port(struct checker *checker, const struct judge *judge,
 	checker->warning.is_refused = true;
 }
 
-int check_ports(struct checker *checker)
+static int check_ports(struct checker *checker, struct judge *judge)
 {
-	_cleanup_judge_ struct judge judge = { .arena = ARENA_INIT };
 	const struct policy *policy = checker->policy;
 
 	for (size_t i = 0; i < policy->n_settings; i++) {
 		const struct setting *setting = &policy->settings[i];
 		bool is_bound = setting_below(setting, "net.loopback.bind[");
-		int r = 0;
+		int r;
 
 		if (!is_bound && !setting_below(setting, "net.loopback.connect["))
 			continue;
-		if (!judge.engine)
-			r = judge_open(policy, &judge);
+		r = judge_open(judge, policy);
 		if (r < 0)
 			return r;
-		check_port(checker, &judge, setting, is_bound ? "net.bind" : "net.connect");
+		check_port(checker, judge, setting, is_bound ? "net.bind" : "net.connect");
 	}
 	return 0;
 }
 
-int check_nested(struct checker *checker)
+static int check_nested(struct checker *checker, struct judge *judge)
 {
-	_cleanup_judge_ struct judge judge = { .arena = ARENA_INIT };
 	const struct setting *nested = policy_get_setting(checker->policy, "isolation.nested");
 	const struct policy_request request = {
 		.operation = "exec",
@@ -638,11 +621,14 @@ int check_nested(struct checker *checker)
 		.sandbox = policy_sandbox_level(checker->policy),
 	};
 	struct policy_decision decision;
-	int r = policy_is_nested(checker->policy) ? judge_open(checker->policy, &judge) : 0;
+	int r;
 
-	if (r < 0 || !judge.engine)
+	if (!policy_is_nested(checker->policy))
+		return 0;
+	r = judge_open(judge, checker->policy);
+	if (r < 0)
 		return r;
-	policy_decide(judge.engine, &request, &decision);
+	policy_decide(judge->engine, &request, &decision);
 	if (policy_permits(decision.verdict))
 		return 0;
 	check_warn(checker, CHECK_SETTING, nested->place,
@@ -653,11 +639,10 @@ int check_nested(struct checker *checker)
 	return 0;
 }
 
-int check_mounts(struct checker *checker)
+static int check_mounts(struct checker *checker, struct judge *judge)
 {
-	_cleanup_judge_ struct judge judge = { .arena = ARENA_INIT };
 	struct policy_mount mount;
-	int r = 0;
+	int r;
 
 	for (size_t i = 0; policy_get_mount(checker->policy, i, &mount); i++) {
 		const char *fix = "", *why = mount_refusal(checker->policy, i, &fix);
@@ -670,13 +655,24 @@ int check_mounts(struct checker *checker)
 		}
 		if (mount.mode == MOUNT_MASK || may_be_missing)
 			continue;
-		if (!judge.engine)
-			r = judge_open(checker->policy, &judge);
+		r = judge_open(judge, checker->policy);
 		if (r < 0)
 			return r;
-		r = check_denied(checker, &mount, &judge);
+		r = check_denied(checker, &mount, judge);
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+int check_judged(struct checker *checker)
+{
+	_cleanup_judge_ struct judge judge = { .arena = ARENA_INIT };
+	int r = check_mounts(checker, &judge);
+
+	if (r < 0)
+		return r;
+	/* A command in the host's network namespace has no separate loopback. */
+	r = checker->net_mode == NET_HOST ? 0 : check_ports(checker, &judge);
+	return r < 0 ? r : check_nested(checker, &judge);
 }

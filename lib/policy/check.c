@@ -404,14 +404,7 @@ int policy_check(const struct policy *policy,
 	check_files(&checker);
 	check_defaults(&checker);
 	check_settings(&checker);
-	r = check_mounts(&checker);
-	if (r < 0)
-		return r;
-	/* A command in the host's network namespace has no separate loopback. */
-	r = checker.net_mode == NET_HOST ? 0 : check_ports(&checker);
-	if (r < 0)
-		return r;
-	r = check_nested(&checker);
+	r = check_judged(&checker);
 	if (r < 0)
 		return r;
 	check_groups(&checker);
