@@ -377,7 +377,6 @@ static int do_it(struct asking *asking, int n_operands, char *operands[], struct
 {
 	static const char *const names[] = { "issue", "check", "revoke", "list", NULL };
 	static const int n_least[] = { 1, 2, 1, 0 }, n_most[] = { 1, 64, 1, 0 };
-	const char *meant = suggest_from(operands[0], names);
 	size_t which = 0;
 
 	while (names[which] && strcmp(names[which], operands[0]) != 0)
@@ -389,8 +388,8 @@ static int do_it(struct asking *asking, int n_operands, char *operands[], struct
 				 "write 'issue OPERATION', 'check TOKEN OPERATION [WORD...]', "
 				 "'revoke TOKEN' or 'list'",
 				 "cannot understand 'token %s'", operands[0]);
-		if (meant && !names[which])
-			sbx_error_fix(err, "did you mean '%s'?", meant);
+		if (!names[which])
+			suggest_fix_from(err, operands[0], names);
 		return -EINVAL;
 	}
 	if (which == 0)

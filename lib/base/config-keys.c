@@ -121,7 +121,7 @@ static int refuse_name(const char *name, struct sbx_error *err)
 {
 	struct suggest_words words = { key_word, keys };
 	_cleanup_text_ struct text list = TEXT_INIT;
-	const char *meant = suggest(name, words), *tool = find_other_tool(name);
+	const char *tool = find_other_tool(name);
 
 	if (tool) {
 		sbx_error_what(err, -EINVAL, "'%s' cannot be configured", name);
@@ -140,9 +140,7 @@ static int refuse_name(const char *name, struct sbx_error *err)
 	suggest_add_all(&list, words);
 	sbx_error_what(err, -EINVAL, "unknown key '%s'", name);
 	sbx_error_why(err, "the keys are: %s", text_string(&list));
-	if (meant)
-		sbx_error_fix(err, "did you mean '%s'?", meant);
-	else
+	if (!suggest_fix(err, name, words))
 		sbx_error_fix(err, "leave it out, or write one of the keys");
 	return -EINVAL;
 }
@@ -150,7 +148,6 @@ static int refuse_name(const char *name, struct sbx_error *err)
 static int check_choice(const struct config_key *key, const char *value, struct sbx_error *err)
 {
 	_cleanup_text_ struct text list = TEXT_INIT;
-	const char *meant = suggest_from(value, key->choices);
 
 	for (const char *const *choice = key->choices; *choice; choice++)
 		if (strcmp(*choice, value) == 0)
@@ -158,9 +155,7 @@ static int check_choice(const struct config_key *key, const char *value, struct 
 	suggest_add_all_from(&list, key->choices);
 	sbx_error_what(err, -EINVAL, "'%s' cannot be '%s'", key->name, value);
 	sbx_error_why(err, "it must be one of: %s", text_string(&list));
-	if (meant)
-		sbx_error_fix(err, "did you mean '%s'?", meant);
-	else
+	if (!suggest_fix_from(err, value, key->choices))
 		sbx_error_fix(err, "write one of them");
 	return -EINVAL;
 }

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include <sbx/error.h>
+
 #include "base/text.h"
 
 #define WORD_MAX 64
@@ -94,9 +96,28 @@ static const char *word_of_array(const void *list, size_t i)
 	return ((const char *const *)list)[i];
 }
 
+static struct suggest_words words_of(const char *const *array)
+{
+	return (struct suggest_words){ .word = word_of_array, .list = array };
+}
+
 const char *suggest_from(const char *word, const char *const *candidates)
 {
-	return suggest(word, (struct suggest_words){ .word = word_of_array, .list = candidates });
+	return suggest(word, words_of(candidates));
+}
+
+bool suggest_fix(struct sbx_error *err, const char *word, struct suggest_words candidates)
+{
+	const char *near = suggest(word, candidates);
+
+	if (near)
+		sbx_error_fix(err, "did you mean '%s'?", near);
+	return near;
+}
+
+bool suggest_fix_from(struct sbx_error *err, const char *word, const char *const *candidates)
+{
+	return suggest_fix(err, word, words_of(candidates));
 }
 
 void suggest_add_all(struct text *out, struct suggest_words words)
@@ -109,5 +130,5 @@ void suggest_add_all(struct text *out, struct suggest_words words)
 
 void suggest_add_all_from(struct text *out, const char *const *words)
 {
-	suggest_add_all(out, (struct suggest_words){ .word = word_of_array, .list = words });
+	suggest_add_all(out, words_of(words));
 }

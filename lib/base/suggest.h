@@ -5,8 +5,10 @@
  * "did you mean": the nearest of a list of words, or all of them
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 
+struct sbx_error;
 struct text;
 
 /* A list of names, in any representation: @word returns the i-th, or NULL after the last. */
@@ -24,6 +26,9 @@ const char *suggest(const char *word, struct suggest_words candidates);
 /* The same over a NULL-terminated array. */
 const char *suggest_from(const char *word, const char *const *candidates);
 
+/* Makes "did you mean 'X'?" the fix of @err if a candidate is near enough; else false. */
+bool suggest_fix(struct sbx_error *err, const char *word, struct suggest_words candidates);
+bool suggest_fix_from(struct sbx_error *err, const char *word, const char *const *candidates);
 /* Adds "a, b, c". */
 void suggest_add_all(struct text *out, struct suggest_words words);
 void suggest_add_all_from(struct text *out, const char *const *words);

@@ -324,7 +324,6 @@ static int unknown_key(const struct tree *tree, const struct tree_node *node,
 		       const char *const *known, struct sbx_error *err)
 {
 	const struct tree_node *map = node->parent;
-	const char *meant = suggest_from(node->key, known);
 	_cleanup_text_ struct text list = TEXT_INIT;
 
 	suggest_add_all_from(&list, known);
@@ -335,9 +334,7 @@ static int unknown_key(const struct tree *tree, const struct tree_node *node,
 		tree_error(tree, node->key_place, err, "unknown key '%s'",
 			   tree_show(node->key).text);
 	sbx_error_why(err, "the keys here are: %s", text_string(&list));
-	if (meant)
-		sbx_error_fix(err, "did you mean '%s'?", meant);
-	else
+	if (!suggest_fix_from(err, node->key, known))
 		sbx_error_fix(err, "remove it, or write one of these keys");
 	return -EINVAL;
 }

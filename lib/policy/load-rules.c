@@ -489,19 +489,18 @@ static void check_group(struct loader *loader, const struct tree_node *name)
 	const struct tree_node *groups = get_top(loader, "network_whitelist");
 	const struct suggest_words words = { .word = group_at, .list = groups };
 	_cleanup_text_ struct text all = TEXT_INIT;
-	const char *group, *meant;
+	const char *group;
 
 	for (size_t i = 0; (group = group_at(groups, i)); i++)
 		if (strcmp(group, name->text) == 0)
 			return;
-	meant = suggest(name->text, words);
 	suggest_add_all(&all, words);
 	load_mistake(loader, name->place,
 		     "'net.allowed_hosts' names groups of 'network_whitelist' of the same file",
 		     NULL, "there is no group '%s'", name->text);
-	if (meant)
-		sbx_error_fix(&loader->mistake, "did you mean '%s'?", meant);
-	else if (all.len > 0)
+	if (suggest_fix(&loader->mistake, name->text, words))
+		return;
+	if (all.len > 0)
 		sbx_error_fix(&loader->mistake, "write one of: %s", text_string(&all));
 	else
 		sbx_error_fix(&loader->mistake, "write 'network_whitelist: {%s: [HOST]}'",

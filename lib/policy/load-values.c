@@ -219,20 +219,17 @@ static void check_line(struct loader *loader, const struct policy_key *row,
 static void check_choice(struct loader *loader, const struct policy_key *row,
 			 const struct tree_node *node, uint64_t *ret_number)
 {
-	const char *word = load_word(node), *meant;
+	const char *word = load_word(node);
 	_cleanup_text_ struct text list = TEXT_INIT;
 
 	for (size_t i = 0; row->choices[i]; i++)
 		if (strcmp(row->choices[i], word) == 0)
 			return;
-	for (size_t i = 0; row->choices[i]; i++)
-		text_addf(&list, "%s%s", i > 0 ? ", " : "", row->choices[i]);
-	meant = suggest_from(word, row->choices);
+	suggest_add_all_from(&list, row->choices);
 	load_mistake(loader, node->place, NULL, "write one of them", "'%s' cannot be '%s'",
 		     text_string(&loader->path), word);
 	sbx_error_why(&loader->mistake, "it must be one of: %s", text_string(&list));
-	if (meant)
-		sbx_error_fix(&loader->mistake, "did you mean '%s'?", meant);
+	suggest_fix_from(&loader->mistake, word, row->choices);
 }
 
 /* ---- the table ---- */

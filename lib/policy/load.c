@@ -349,17 +349,13 @@ static void refuse_key(struct loader *loader, const struct policy_key *parent,
 {
 	struct suggest_words words = { .word = child_name, .list = parent };
 	const struct policy_key *elsewhere = find_elsewhere(node->key);
-	const char *meant = suggest(node->key, words), *name;
 	_cleanup_text_ struct text list = TEXT_INIT;
 
-	for (size_t i = 0; (name = child_name(parent, i)); i++)
-		text_addf(&list, "%s%s", i > 0 ? ", " : "", name);
+	suggest_add_all(&list, words);
 	load_mistake(loader, node->key_place, NULL, "remove it", "unknown key '%s'", node->key);
 	sbx_error_why(&loader->mistake, "the keys %s%s are: %s", parent ? "of " : "at the top",
 		      parent ? parent->path : "", text_string(&list));
-	if (meant)
-		sbx_error_fix(&loader->mistake, "did you mean '%s'?", meant);
-	else if (elsewhere)
+	if (!suggest_fix(&loader->mistake, node->key, words) && elsewhere)
 		sbx_error_fix(&loader->mistake, "'%s' belongs at %s", node->key, elsewhere->path);
 }
 

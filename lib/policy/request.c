@@ -281,15 +281,12 @@ static const char *name_at(const void *list, size_t i)
 static int unknown_member(const struct json_item *name, struct sbx_error *err)
 {
 	char typed[NAME_SHOWN_MAX + 1];
-	const char *meant;
 	int r;
 
 	(void)snprintf(typed, sizeof(typed), "%.*s", (int)name->n_bytes, name->bytes);
-	meant = suggest(typed, (struct suggest_words){ .word = name_at });
 	r = refuse(err, "an unknown member could change what the request means",
 		   "leave it out; sbx-policy(1) lists the members", "unknown member '%s'", typed);
-	if (meant)
-		sbx_error_fix(err, "did you mean '%s'?", meant);
+	suggest_fix(err, typed, (struct suggest_words){ .word = name_at });
 	return r;
 }
 
@@ -540,16 +537,14 @@ static int unknown_word(const char *word, struct sbx_error *err)
 {
 	size_t len = strcspn(word, "=");
 	char typed[32];
-	const char *meant;
 	int r = refuse(
 		err,
 		"only caller= tag= state= mode= project= proto= size= sandbox= sha256= address= may follow the argument",
 		"leave it out", "'%s' is not one of its attributes", word);
 
 	(void)snprintf(typed, sizeof(typed), "%.*s=", (int)(len > 30 ? 30 : len), word);
-	meant = suggest(typed, (struct suggest_words){ .word = word_name_at });
-	if (meant && word[len] == '=')
-		sbx_error_fix(err, "did you mean '%s'?", meant);
+	if (word[len] == '=')
+		suggest_fix(err, typed, (struct suggest_words){ .word = word_name_at });
 	return r;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/suggest.h"
 
+#include <sbx/error.h>
+
 #include "base/cleanup.h"
 
 #include "base/text.h"
@@ -62,6 +64,17 @@ static void an_empty_list_has_no_answer(void)
 	expect(suggest_from("policy", (const char *const[]){ NULL }) == NULL);
 }
 
+static void a_near_word_is_the_fix_of_an_error(void)
+{
+	static const char *const verbs[] = { "read", "write", NULL };
+	struct sbx_error err = { .code = 0 };
+
+	expect(!suggest_fix_from(&err, "q", verbs));
+	expect_str(err.fix, "");
+	expect(suggest_fix_from(&err, "raed", verbs));
+	expect_str(err.fix, "did you mean 'read'?");
+}
+
 static void lists_all_words(void)
 {
 	_cleanup_text_ struct text text = TEXT_INIT;
@@ -79,6 +92,7 @@ static const struct test tests[] = {
 	TEST(prefers_the_nearest),
 	TEST(words_that_are_too_long_have_no_neighbours),
 	TEST(an_empty_list_has_no_answer),
+	TEST(a_near_word_is_the_fix_of_an_error),
 	TEST(lists_all_words),
 	TEST_END,
 };
