@@ -384,8 +384,7 @@ static void begin_record(struct text *out, struct json_writer *json, const struc
 	json_member_object(json, "peer");
 	json_member_u64(json, "uid", source->peer.uid);
 	json_member_i64(json, "pid", source->peer.pid);
-	if (confined)
-		json_member_string(json, "confined", confined);
+	json_member_if_set(json, "confined", confined);
 	json_end_object(json);
 }
 

@@ -231,8 +231,7 @@ static void print_counts(struct tool_run *run, const struct replay *replay, cons
 	json_begin_object(&json, out);
 	json_member_string(&json, "change", "counts");
 	json_member_bool(&json, "tried", replay->n_replayed > 0);
-	if (why)
-		json_member_string(&json, "why", why);
+	json_member_if_set(&json, "why", why);
 	json_member_u64(&json, "replayed", replay->n_replayed);
 	json_member_u64(&json, "changed", replay->n_changed);
 	json_member_u64(&json, "breaking", replay->n_breaking);

@@ -175,8 +175,7 @@ static void add_json(const struct explaining *explaining)
 	for (size_t i = 0; i < explaining->n_rows; i++)
 		add_row_json(explaining, &json, &explaining->rows[i]);
 	json_end_array(&json);
-	if (explaining->credential.path)
-		json_member_string(&json, "credential", explaining->credential.path);
+	json_member_if_set(&json, "credential", explaining->credential.path);
 	json_end_line(&json);
 }
 

@@ -147,12 +147,6 @@ static void begin(struct asking *asking, const char *what)
 	json_member_string(&asking->json, "do", what);
 }
 
-static void add_text(struct asking *asking, const char *name, const char *value)
-{
-	if (value)
-		json_member_string(&asking->json, name, value);
-}
-
 /* The given value, even 0: the service reports what is wrong with it. */
 static int add_count(struct asking *asking, const char *name, const char *value,
 		     struct sbx_error *err)
@@ -244,7 +238,7 @@ static int check_pid(const struct policy_values *values, struct sbx_error *err)
 static void add_holder(struct asking *asking)
 {
 	json_member_u64(&asking->json, "pid", asking->values->pid);
-	add_text(asking, "sandbox_id", asking->values->sandbox_id);
+	json_member_if_set(&asking->json, "sandbox_id", asking->values->sandbox_id);
 }
 
 /* token issue OPERATION */
@@ -258,14 +252,14 @@ static int issue(struct asking *asking, char *operands[], struct sbx_error *err)
 		return r;
 	begin(asking, "token.issue");
 	add_holder(asking);
-	add_text(asking, "op", operands[0]);
-	add_text(asking, "glob", values->glob);
-	add_text(asking, "project", values->project);
+	json_member_if_set(&asking->json, "op", operands[0]);
+	json_member_if_set(&asking->json, "glob", values->glob);
+	json_member_if_set(&asking->json, "project", values->project);
 	r = add_count(asking, "uses", values->uses, err);
 	if (r < 0)
 		return r;
-	add_text(asking, "ttl", values->ttl);
-	add_text(asking, "from", values->from);
+	json_member_if_set(&asking->json, "ttl", values->ttl);
+	json_member_if_set(&asking->json, "from", values->from);
 	r = ask(asking, err);
 	if (r == 0)
 		r = show_token(asking, &token, err);
@@ -285,12 +279,12 @@ static int check(struct asking *asking, char *operands[], size_t n_operands, str
 	if (r < 0)
 		return r;
 	begin(asking, "token.check");
-	add_text(asking, "token", operands[0]);
+	json_member_if_set(&asking->json, "token", operands[0]);
 	add_holder(asking);
-	add_text(asking, "op", request->operation);
-	add_text(asking, "path", request->path);
-	add_text(asking, "host", request->host);
-	add_text(asking, "project", request->project_root);
+	json_member_if_set(&asking->json, "op", request->operation);
+	json_member_if_set(&asking->json, "path", request->path);
+	json_member_if_set(&asking->json, "host", request->host);
+	json_member_if_set(&asking->json, "project", request->project_root);
 	if (request->has_port)
 		json_member_u64(&asking->json, "port", request->port);
 	r = ask(asking, err);
@@ -305,7 +299,7 @@ static int check(struct asking *asking, char *operands[], size_t n_operands, str
 static int revoke_token(struct asking *asking, char *operands[], struct sbx_error *err)
 {
 	begin(asking, "token.revoke");
-	add_text(asking, "token", operands[0]);
+	json_member_if_set(&asking->json, "token", operands[0]);
 	return ask(asking, err);
 }
 

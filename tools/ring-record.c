@@ -56,8 +56,7 @@ static void begin(const struct recorder *recorder, const struct ring_ending *end
 	if (peer->uid != (uid_t)-1)
 		json_member_u64(json, "uid", peer->uid);
 	json_member_i64(json, "pid", peer->pid);
-	if (peer_place_name(peer->place))
-		json_member_string(json, "confined", peer_place_name(peer->place));
+	json_member_if_set(json, "confined", peer_place_name(peer->place));
 	json_end_object(json);
 }
 

@@ -97,8 +97,7 @@ static void add_limits(struct json_writer *json, const struct plan *plan)
 		json_member_object(json, limit_name((enum limit)i));
 		json_member_u64(json, "value", plan->limits[i].value);
 		json_member_string(json, "held_by", holder_name(plan->limits[i].holder));
-		if (part)
-			json_member_string(json, "of", part);
+		json_member_if_set(json, "of", part);
 		json_end_object(json);
 	}
 	json_end_object(json);

@@ -149,6 +149,14 @@ static inline void json_member_string(struct json_writer *writer, const char *na
 	json_add_string(writer, string);
 }
 
+/* NULL: no member. */
+static inline void json_member_if_set(struct json_writer *writer, const char *name,
+				      const char *string)
+{
+	if (string)
+		json_member_string(writer, name, string);
+}
+
 /* Lower-case hexadecimal digits. */
 void json_member_hex(struct json_writer *writer, const char *name, const void *bytes,
 		     size_t n_bytes);

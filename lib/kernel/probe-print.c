@@ -254,10 +254,8 @@ static void add_object(struct json_writer *writer, const struct host *host, enum
 		json_member_string(writer, "path", host->cgroup);
 	if (fact == FACT_MEMORY && !found->holds)
 		json_member_string(writer, "of", limit_part_held(LIMIT_MEMORY, HELD_BY_RLIMIT));
-	if (found->why)
-		json_member_string(writer, "why", found->why);
-	if (found->fix)
-		json_member_string(writer, "fix", found->fix);
+	json_member_if_set(writer, "why", found->why);
+	json_member_if_set(writer, "fix", found->fix);
 	json_end_object(writer);
 }
 

@@ -224,8 +224,7 @@ static void write_origin(struct json_writer *json, const struct step_origin *ori
 {
 	json_member_object(json, "origin");
 	json_member_string(json, "kind", origin_kinds[origin->kind]);
-	if (origin->text)
-		json_member_string(json, "text", origin->text);
+	json_member_if_set(json, "text", origin->text);
 	json_end_object(json);
 }
 
@@ -237,12 +236,6 @@ static void write_names(struct json_writer *json, const char *member,
 		if (flags & names->rows[i].flag)
 			json_add_string(json, names->rows[i].name);
 	json_end_array(json);
-}
-
-static void write_text(struct json_writer *json, const char *name, const char *text)
-{
-	if (text)
-		json_member_string(json, name, text);
 }
 
 static void write_owner(struct json_writer *json, const char *name, const struct step_owner *owner)
@@ -265,7 +258,7 @@ static void write_field(struct json_writer *json, const struct step *step,
 	case FIELD_TARGET:
 	case FIELD_SOURCE:
 	case FIELD_STRING:
-		write_text(json, field->name, step_field_string(step, field));
+		json_member_if_set(json, field->name, step_field_string(step, field));
 		return;
 	case FIELD_BOOL:
 		json_member_bool(json, field->name, step_field_number(step, field));
@@ -323,9 +316,7 @@ static void write_limits(struct json_writer *json, const struct plan *plan)
 		json_member_object(json, limit_name((enum limit)i));
 		json_member_u64(json, "value", limit->value);
 		json_member_string(json, "holder", holder_name(limit->holder));
-		if (limit_part_held((enum limit)i, limit->holder))
-			json_member_string(json, "of",
-					   limit_part_held((enum limit)i, limit->holder));
+		json_member_if_set(json, "of", limit_part_held((enum limit)i, limit->holder));
 		write_origin(json, &limit->origin);
 		json_end_object(json);
 	}
@@ -339,7 +330,7 @@ static void write_notices(struct json_writer *json, const struct plan *plan)
 		json_add_object(json);
 		json_member_string(json, "what", plan->notices[i].what);
 		json_member_string(json, "why", plan->notices[i].why);
-		write_text(json, "fix", plan->notices[i].fix);
+		json_member_if_set(json, "fix", plan->notices[i].fix);
 		json_member_bool(json, "weaker", plan->notices[i].is_weaker);
 		json_end_object(json);
 	}
@@ -399,7 +390,7 @@ void plan_add_json(struct text *out, const struct plan *plan)
 	plan_write_layers(&json, plan);
 	json_member_string(&json, "network", plan->net_mode);
 	json_member_string(&json, "template", plan->template);
-	write_text(&json, "policy", plan->policy);
+	json_member_if_set(&json, "policy", plan->policy);
 	json_member_u64(&json, "uid", plan->uid);
 	json_member_u64(&json, "gid", plan->gid);
 	if (plan->has_digest)

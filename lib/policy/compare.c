@@ -173,12 +173,6 @@ struct change {
 	const char *after;
 };
 
-static void add_member(struct json_writer *json, const char *name, const char *value)
-{
-	if (value)
-		json_member_string(json, name, value);
-}
-
 static void add_change_json(struct text *out, const struct change *change)
 {
 	struct json_writer json;
@@ -192,9 +186,9 @@ static void add_change_json(struct text *out, const struct change *change)
 		json_member_string(&json, "file", change->file);
 		json_member_u64(&json, "line", change->line);
 	}
-	add_member(&json, "part", change->part);
-	add_member(&json, "before", change->before);
-	add_member(&json, "after", change->after);
+	json_member_if_set(&json, "part", change->part);
+	json_member_if_set(&json, "before", change->before);
+	json_member_if_set(&json, "after", change->after);
 	json_end_object(&json);
 	text_add_char(out, '\n');
 }

@@ -678,14 +678,12 @@ static void write_constraints(struct json_writer *json, const struct constraints
 {
 	json_add_plain_name(json, "constraints");
 	json_add_object(json);
-	if (constraints->require_sandbox)
-		json_member_string(json, "require_sandbox", constraints->require_sandbox);
+	json_member_if_set(json, "require_sandbox", constraints->require_sandbox);
 	if (constraints->require_token)
 		json_member_bool(json, "require_capability_token", true);
 	if (constraints->max_file_size_bytes != UINT64_MAX)
 		json_member_u64(json, "max_file_size", constraints->max_file_size_bytes);
-	if (constraints->sha256)
-		json_member_string(json, "sha256", constraints->sha256);
+	json_member_if_set(json, "sha256", constraints->sha256);
 	if (constraints->tls == TLS_ANY)
 		json_member_string(json, "tls", "any");
 	json_end_object(json);
@@ -739,10 +737,8 @@ void decision_add_json(struct text *out, const struct artefact *artefact,
 	json_add_plain_name(&json, "cause");
 	json_add_string(&json, cause_names[decision->cause]);
 	write_rules(&json, artefact, decision);
-	if (decision->builtin)
-		json_member_string(&json, "builtin", decision->builtin);
-	if (decision->extension)
-		json_member_string(&json, "extension", decision->extension);
+	json_member_if_set(&json, "builtin", decision->builtin);
+	json_member_if_set(&json, "extension", decision->extension);
 	write_reasons(&json, artefact, decision);
 	write_constraints(&json, &decision->constraints);
 	if (decision->facts)

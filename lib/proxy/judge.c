@@ -134,8 +134,7 @@ void judge_add_constraint_json(struct text *out, const struct judge *judge, cons
 	json_member_array(&json, "reasons");
 	json_add_string(&json, reason);
 	json_end_array(&json);
-	if (name)
-		json_member_string(&json, "server_name", name);
+	json_member_if_set(&json, "server_name", name);
 	json_member_string(&json, "fix", fix);
 	json_member_hex(&json, "policy", proxy_policy_digest(judge->policy), 32);
 	json_add_name(&json, "input");

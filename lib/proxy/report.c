@@ -152,8 +152,7 @@ static void begin(const struct report *report, struct text *record, struct json_
 		  const char *event)
 {
 	record_begin(report->recorder, record, json, event, TOOL);
-	if (report->sandbox)
-		json_member_string(json, "sandbox_id", report->sandbox);
+	json_member_if_set(json, "sandbox_id", report->sandbox);
 }
 
 /* Keeps the first record that cannot be written; later ones are lost until it is. */
@@ -208,8 +207,7 @@ void report_connected(struct report *report, const struct report_connection *con
 	begin(report, &record, &json, "proxy_connection");
 	json_member_string(&json, "host", connection->host);
 	json_member_u64(&json, "port", connection->port);
-	if (connection->address)
-		json_member_string(&json, "address", connection->address);
+	json_member_if_set(&json, "address", connection->address);
 	if (connection->rule[0] != '\0')
 		json_member_string(&json, "rule", connection->rule);
 	json_member_string(&json, "kind", connection->kind);

@@ -83,8 +83,7 @@ static void begin_record(const struct worker *worker, struct text *record, struc
 			 const char *event)
 {
 	record_begin(worker->options.recorder, record, json, event, worker->options.tool);
-	if (worker->handover.sandbox)
-		json_member_string(json, "sandbox_id", worker->handover.sandbox);
+	json_member_if_set(json, "sandbox_id", worker->handover.sandbox);
 }
 
 static int record_start(const struct worker *worker, const struct proxy_limits *limits,
@@ -95,8 +94,7 @@ static int record_start(const struct worker *worker, const struct proxy_limits *
 	struct json_writer json;
 
 	begin_record(worker, &record, &json, "proxy_start");
-	if (handover->project)
-		json_member_string(&json, "project", handover->project);
+	json_member_if_set(&json, "project", handover->project);
 	json_member_u64(&json, "uid", worker->options.uid);
 	json_member_hex(&json, "policy", digest, 32);
 	json_member_string(&json, "policy_name", handover->policy);

@@ -193,10 +193,8 @@ static void add_info(struct json_writer *json, const struct token_info *info, ui
 	json_member_i64(json, "pid", terms->pid);
 	json_member_string(json, "sandbox_id", terms->sandbox_id);
 	json_member_string(json, "op", terms->operation);
-	if (terms->glob)
-		json_member_string(json, "glob", terms->glob);
-	if (terms->project_root)
-		json_member_string(json, "project", terms->project_root);
+	json_member_if_set(json, "glob", terms->glob);
+	json_member_if_set(json, "project", terms->project_root);
 	json_member_u64(json, "uses", info->uses);
 	json_member_u64(json, "max_uses", terms->max_uses);
 	json_member_string(json, "expires_in", text_string(&left));

@@ -131,8 +131,7 @@ int server_record_token(struct server *server, const struct question *question, 
 	struct json_writer json;
 
 	begin_record(server, &record, &json, end ? "capability_expired" : "capability_issued");
-	if (end)
-		json_member_string(&json, "end", end);
+	json_member_if_set(&json, "end", end);
 	if (question)
 		add_peer(&json, question);
 	json_member_u64(&json, "nonce", info->nonce);

@@ -113,7 +113,6 @@ void door_add_answer(struct text *out, int status, const char *error)
 	json_begin_object(&writer, out);
 	if (status >= 0)
 		json_member_u64(&writer, "status", (uint64_t)status);
-	if (error)
-		json_member_string(&writer, "error", error);
+	json_member_if_set(&writer, "error", error);
 	json_end_object(&writer);
 }
