@@ -443,13 +443,9 @@ const char *next_candidate(struct planner *planner, const char **at)
 		*at += len + ((*at)[len] == ':');
 		if (directory[0] != '/')
 			continue;
-		text_reset(&planner->memory.text);
-		text_add_bytes(&planner->memory.text, directory, len);
-		text_add_char(&planner->memory.text, '/');
-		text_add(&planner->memory.text, name);
-		planner->memory.is_exhausted |= text_status(&planner->memory.text) < 0;
-		if (path_is_normal(text_string(&planner->memory.text)))
-			return planner_keep(planner, text_string(&planner->memory.text));
+		path = planner_format(planner, "%.*s/%s", (int)len, directory, name);
+		if (path_is_normal(path))
+			return path;
 	}
 	return NULL;
 }

@@ -291,17 +291,15 @@ static struct names names_of(struct planner *planner, const struct asked_path *a
 		.n = asked->kind == HOST_DIRECTORY || asked->kind == HOST_MISSING ? 2 : 1,
 		.is_missing = asked->kind == HOST_MISSING,
 	};
-	const char *parent;
+	size_t n_parent = (size_t)(strrchr(asked->path, '/') - asked->path);
 
 	if (names.n == 2)
 		names.inside[1] = planner_join(planner, asked->path, planner->decided->fresh);
 	if (names.n == 2 && asked->source)
 		names.outside[1] = planner_join(planner, asked->source, planner->decided->fresh);
-	/* Copy: planner_format() would overwrite a message that the caller is building. */
-	parent = arena_copy(planner->memory.scratch, asked->path,
-			    (size_t)(strrchr(asked->path, '/') - asked->path));
-	planner->memory.is_exhausted |= !parent;
-	names.beside = planner_join(planner, parent ? parent : "", planner->decided->fresh);
+	/* Not planner_format(): it would overwrite a message that the caller is building. */
+	names.beside = planner_join(planner, planner_keep_bytes(planner, asked->path, n_parent),
+				    planner->decided->fresh);
 	return names;
 }
 

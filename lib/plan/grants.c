@@ -430,8 +430,7 @@ static int leave_out(struct planner *planner, struct mark *grant, const char *re
 	is_there = facts && facts->kind != HOST_MISSING && facts->kind != HOST_LINK_REFUSED;
 	if ((entry->kinds & CREDENTIAL_STARTUP) && (!is_there || is_link(named)) &&
 	    !grant->source && writes_home(planner, grant, real))
-		*(const char **)list_add(planner, &planner->creatable, sizeof(char *)) =
-			entry->path;
+		list_add_path(planner, &planner->creatable, entry->path);
 	if (is_there && rights && is_below(facts->real, real) && strcmp(facts->real, real) != 0)
 		except(planner, grant, real, facts, rights);
 	return 0;
@@ -452,8 +451,7 @@ static int leave_all_out(struct planner *planner, struct mark *grant)
 	planner->memory.is_exhausted |= r == -ENOMEM;
 	for (size_t i = 0; i < n && r == 0; i++) {
 		if (planner->is_listing)
-			*(const char **)list_add(planner, &planner->questions.paths,
-						 sizeof(char *)) = entries[i].path;
+			list_add_path(planner, &planner->questions.paths, entries[i].path);
 		else
 			r = leave_out(planner, grant, real, &entries[i]);
 	}

@@ -94,13 +94,9 @@ static const char *seen_at(struct planner *planner, const struct mark *grant, co
 /* Asks about each directory on the way: in one of them the guarded path could be created. */
 void ask_about_way(struct planner *planner, const char *path)
 {
-	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
-		char *directory = arena_copy(planner->memory.arena, path, (size_t)(at - path));
-
-		planner->memory.is_exhausted |= !directory;
-		*(const char **)list_add(planner, &planner->questions.paths, sizeof(directory)) =
-			directory;
-	}
+	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/'))
+		list_add_path(planner, &planner->questions.paths,
+			      planner_keep_bytes(planner, path, (size_t)(at - path)));
 }
 
 /* Root's sandbox writes as the owner of the granted directory. */
@@ -120,9 +116,8 @@ static bool can_be_made(struct planner *planner, const struct mark *grant, const
 {
 	*ret_directory = NULL;
 	for (const char *end = strrchr(path, '/'); end > path;) {
-		char *directory = arena_copy(planner->memory.arena, path, (size_t)(end - path));
-		const struct host_path *facts =
-			directory ? host_find_path(planner->host, directory) : NULL;
+		const char *directory = planner_keep_bytes(planner, path, (size_t)(end - path));
+		const struct host_path *facts = host_find_path(planner->host, directory);
 
 		if (!facts || facts->kind == HOST_LINK_REFUSED || facts->kind == HOST_UNREACHABLE)
 			return true;
@@ -187,9 +182,9 @@ static void guard_directory(struct planner *planner, const struct mark *grant,
 static bool lies_in_guarded(struct planner *planner, const char *path)
 {
 	const char *end = strrchr(path, '/');
-	const char *directory = arena_copy(planner->memory.scratch, path, (size_t)(end - path));
+	const char *directory = planner_keep_bytes(planner, path, (size_t)(end - path));
 
-	return directory && guarded_match(planner->request->guarded, directory, GUARDED_WRITE);
+	return guarded_match(planner->request->guarded, directory, GUARDED_WRITE);
 }
 
 /* A mount cannot cover a missing path: make its directory read-only, or refuse the plan. A path
@@ -258,8 +253,7 @@ static void guard(struct planner *planner, const struct mark *grant, const struc
 	 * writes. */
 	if (planner->is_listing && row->may_be_made &&
 	    ((grant->rights & RIGHT_WRITE) || row->what == GUARDED_HIDDEN))
-		*(const char **)list_add(planner, &planner->questions.made, sizeof(path)) =
-			row->path;
+		list_add_path(planner, &planner->questions.made, row->path);
 	mark = planner_add_mark(planner, MARK_DENY,
 				planner_keep(planner, seen_at(planner, grant, path)), rights,
 				(struct step_origin){ ORIGIN_BUILT_IN, row->rule });

@@ -36,12 +36,8 @@ const struct host_path *host_find_path(const struct host *host, const char *path
 
 static void add(struct planner *planner, struct arena_rows *paths, const char *path)
 {
-	const char **row;
-
-	if (strcmp(path, "/") == 0)
-		return;
-	row = list_add(planner, paths, sizeof(*row));
-	*row = path;
+	if (strcmp(path, "/") != 0)
+		list_add_path(planner, paths, path);
 }
 
 /* Adds the path below a mount's source for a path below the mount. */
@@ -103,7 +99,7 @@ static const char *const *finish(struct planner *planner, struct arena_rows *pat
 	const char **rows;
 	size_t n = 0;
 
-	*(const char **)list_add(planner, paths, sizeof(*rows)) = NULL;
+	list_add_path(planner, paths, NULL);
 	if (planner->memory.is_exhausted)
 		return NULL;
 	rows = paths->rows;

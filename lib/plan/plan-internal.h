@@ -237,6 +237,8 @@ struct planner {
  * and planner_status() reports that at the end. */
 void *list_add(struct planner *planner, struct arena_rows *list, size_t row_size);
 void *planner_alloc(struct planner *planner, size_t n_bytes); /* lives as long as the plan */
+/* Copies that live as long as the plan; "" if out of memory. */
+const char *planner_keep_bytes(struct planner *planner, const char *bytes, size_t n_bytes);
 const char *planner_keep(struct planner *planner, const char *string);
 const char *planner_format(struct planner *planner, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
@@ -251,6 +253,7 @@ const char *planner_rebase(struct planner *planner, const char *path, const char
 			   const char *to);
 /* Is @path @directory itself or below it? Both must be normal. */
 bool is_below(const char *path, const char *directory);
+void list_add_path(struct planner *planner, struct arena_rows *list, const char *path);
 struct step *planner_add_step(struct planner *planner, enum step_kind kind,
 			      struct step_origin origin);
 static inline struct mark *mark_at(const struct planner *planner, size_t i)

@@ -42,6 +42,11 @@ void *list_add(struct planner *planner, struct arena_rows *list, size_t row_size
 	return row ? row : spare_row(planner);
 }
 
+void list_add_path(struct planner *planner, struct arena_rows *list, const char *path)
+{
+	*(const char **)list_add(planner, list, sizeof(path)) = path;
+}
+
 /* NULL if out of memory: for arrays, whose callers check. */
 void *planner_alloc(struct planner *planner, size_t n_bytes)
 {
@@ -51,12 +56,17 @@ void *planner_alloc(struct planner *planner, size_t n_bytes)
 	return bytes;
 }
 
-const char *planner_keep(struct planner *planner, const char *string)
+const char *planner_keep_bytes(struct planner *planner, const char *bytes, size_t n_bytes)
 {
-	char *copy = arena_copy(planner->memory.arena, string, strlen(string));
+	char *copy = arena_copy(planner->memory.arena, bytes, n_bytes);
 
 	planner->memory.is_exhausted |= !copy;
 	return copy ? copy : "";
+}
+
+const char *planner_keep(struct planner *planner, const char *string)
+{
+	return planner_keep_bytes(planner, string, strlen(string));
 }
 
 const char *planner_format(struct planner *planner, const char *format, ...)

@@ -85,10 +85,8 @@ void ask_about_mapped(struct planner *planner, const struct mark *mark)
 static bool is_way_closed(struct planner *planner, const char *path)
 {
 	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
-		const char *directory =
-			arena_copy(planner->memory.scratch, path, (size_t)(at - path));
-		const struct host_path *facts =
-			directory ? host_find_path(planner->host, directory) : NULL;
+		const char *directory = planner_keep_bytes(planner, path, (size_t)(at - path));
+		const struct host_path *facts = host_find_path(planner->host, directory);
 
 		if (facts && facts->kind == HOST_DIRECTORY && !(facts->mode & S_IXOTH))
 			return true;
@@ -150,10 +148,9 @@ static void make_directories(struct planner *planner, const struct shown *shown)
 			continue;
 		step = planner_add_step(planner, STEP_DIRECTORY, origin_built_in);
 		step->directory = (struct step_directory){
-			.target = arena_copy(planner->memory.arena, place->path, len),
+			.target = planner_keep_bytes(planner, place->path, len),
 			.mode = 0755,
 		};
-		planner->memory.is_exhausted |= !step->directory.target;
 	}
 }
 

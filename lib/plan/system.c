@@ -320,9 +320,7 @@ static void mark_search_path(struct planner *planner, const char *home)
 		const char *path;
 
 		n = strcspn(at, ":");
-		text_reset(&planner->memory.text);
-		text_add_bytes(&planner->memory.text, at, n);
-		path = planner_take_text(planner);
+		path = planner_keep_bytes(planner, at, n);
 		if (path_is_normal(path) && is_below(path, home) && strcmp(path, home) != 0 &&
 		    is_directory(planner, path))
 			mark_directory(planner, path, "PATH");

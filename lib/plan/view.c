@@ -470,13 +470,10 @@ static const struct place *find_writable_above(struct planner *planner, const st
 
 static void add_pin(struct planner *planner, const struct place *place, size_t len)
 {
-	char *path = arena_copy(planner->memory.arena, place->path, len);
+	const char *path = planner_keep_bytes(planner, place->path, len);
 	struct step_origin origin = origin_built_in;
 	struct mark *pin;
 
-	planner->memory.is_exhausted |= !path;
-	if (!path)
-		return;
 	(void)place_find_denial(planner, place, RIGHT_WRITE, &origin);
 	pin = planner_add_mark(planner, MARK_PIN, path, 0, origin);
 	pin->place = path;
