@@ -150,7 +150,6 @@ struct shown {
 	struct place *place;
 	/* The row whose mount is visible here: itself, one above it, or NULL: the root. */
 	const struct shown *carrier;
-	const char *target;  /* target of its own step; lives as long as the plan */
 	unsigned landlocked; /* rights that Landlock rules at and above this place grant */
 	/* Attributes of its own mount: */
 	bool is_writable;

@@ -147,14 +147,12 @@ static void make_directories(struct planner *planner, const struct shown *shown)
 		    (last[len] == '/' || last[len] == '\0'))
 			continue;
 		step = planner_add_step(planner, STEP_DIRECTORY, origin_built_in);
-		step->directory = (struct step_directory){
-			.target = planner_keep_bytes(planner, place->path, len),
-			.mode = 0755,
-		};
+		step->directory.target = planner_keep_bytes(planner, place->path, len);
+		step->directory.mode = 0755;
 	}
 }
 
-/* Adds a step whose target is shown->target. */
+/* Adds a step that puts something at the place. */
 static struct step *add_step(struct planner *planner, struct shown *shown, enum step_kind kind)
 {
 	struct place *place = shown->place;
@@ -164,7 +162,7 @@ static struct step *add_step(struct planner *planner, struct shown *shown, enum 
 	if (place_is_fresh(shown->carrier))
 		make_directories(planner, shown);
 	step = planner_add_step(planner, kind, origin);
-	shown->target = planner_keep(planner, place->path);
+	step_set_target(step, planner_keep(planner, place->path));
 	shown->carrier = shown;
 	return step;
 }
@@ -242,16 +240,13 @@ static void entry_show_host(struct planner *planner, struct shown *shown)
 	struct step *step = add_step(planner, shown, STEP_BIND);
 
 	step->origin = why;
-	step->bind = (struct step_bind){
-		.target = shown->target,
-		.source = planner_keep(planner, place->source),
-		.is_directory = is_directory,
-		.attributes = attributes_of(place),
-		.may_be_closed = place_is_of_credentials(place),
-		.owner = is_only_pinned(planner, place, carrier)
-				 ? carrier->owner
-				 : find_owner(planner, place, carrier ? carrier->place : NULL),
-	};
+	step->bind.source = planner_keep(planner, place->source);
+	step->bind.is_directory = is_directory;
+	step->bind.attributes = attributes_of(place);
+	step->bind.may_be_closed = place_is_of_credentials(place);
+	step->bind.owner = is_only_pinned(planner, place, carrier)
+				   ? carrier->owner
+				   : find_owner(planner, place, carrier ? carrier->place : NULL);
 	shown->owner = step->bind.owner;
 	shown->is_writable = place_wants_write(place);
 	shown->is_executable = place_wants_execution(place);
@@ -262,13 +257,10 @@ static void show_tmpfs(struct planner *planner, struct shown *shown)
 	struct place *place = shown->place;
 	struct step *step = add_step(planner, shown, STEP_TMPFS);
 
-	step->tmpfs = (struct step_tmpfs){
-		.target = shown->target,
-		.size_bytes = place->winner->value,
-		.mode = (mode_t)place->winner->second,
-		.attributes = attributes_of(place),
-		.shared = place->winner->flags & MARK_SHARED,
-	};
+	step->tmpfs.size_bytes = place->winner->value;
+	step->tmpfs.mode = (mode_t)place->winner->second;
+	step->tmpfs.attributes = attributes_of(place);
+	step->tmpfs.shared = place->winner->flags & MARK_SHARED;
 	shown->is_writable = place_wants_write(place);
 	shown->is_executable = place_wants_execution(place);
 }
@@ -297,15 +289,12 @@ static void show_overlay(struct planner *planner, struct shown *shown)
 	const struct mark *winner = place->winner;
 	struct step *step = add_step(planner, shown, STEP_OVERLAY);
 
-	step->overlay = (struct step_overlay){
-		.target = shown->target,
-		.source = planner_keep(planner, place->source),
-		.upper = winner->text,
-		.work = winner->extra,
-		.size_bytes = winner->text ? 0 : winner->value,
-		.attributes.no_exec = !place_wants_execution(place),
-		.owner = find_overlay_owner(planner, place),
-	};
+	step->overlay.source = planner_keep(planner, place->source);
+	step->overlay.upper = winner->text;
+	step->overlay.work = winner->extra;
+	step->overlay.size_bytes = winner->text ? 0 : winner->value;
+	step->overlay.attributes.no_exec = !place_wants_execution(place);
+	step->overlay.owner = find_overlay_owner(planner, place);
 	shown->is_writable = true;
 	shown->is_executable = place_wants_execution(place);
 }
@@ -317,31 +306,24 @@ static void show_special(struct planner *planner, struct shown *shown)
 	struct step *step = add_step(planner, shown, STEP_BIND);
 	bool is_device = place->winner->content == CONTENT_DEVICE;
 
-	step->bind = (struct step_bind){
-		.target = shown->target,
-		.source = place->source ? planner_keep(planner, place->source) : shown->target,
-		.is_directory = is_device && place->facts && place->facts->kind == HOST_DIRECTORY,
-		.is_socket = !is_device,
-		.attributes = { .is_read_only = true, .no_exec = true, .devices = is_device },
-	};
+	step->bind.source = planner_keep(planner, place->source ? place->source : place->path);
+	step->bind.is_directory = is_device && place->facts && place->facts->kind == HOST_DIRECTORY;
+	step->bind.is_socket = !is_device;
+	step->bind.attributes = (struct mount_attributes){ .is_read_only = true,
+							   .no_exec = true,
+							   .devices = is_device };
 }
 
 static void show_directory(struct planner *planner, struct shown *shown)
 {
-	struct step *step = add_step(planner, shown, STEP_DIRECTORY);
-
-	step->directory = (struct step_directory){ .target = shown->target, .mode = 0755 };
+	add_step(planner, shown, STEP_DIRECTORY)->directory.mode = 0755;
 }
 
 static void show_link(struct planner *planner, struct shown *shown)
 {
-	const struct place *place = shown->place;
 	struct step *step = add_step(planner, shown, STEP_LINK);
 
-	step->link = (struct step_link){
-		.target = shown->target,
-		.points_to = planner_keep(planner, place->winner->text),
-	};
+	step->link.points_to = planner_keep(planner, shown->place->winner->text);
 }
 
 static void show_copy(struct planner *planner, struct shown *shown)
@@ -349,29 +331,21 @@ static void show_copy(struct planner *planner, struct shown *shown)
 	const struct place *place = shown->place;
 	struct step *step = add_step(planner, shown, STEP_FILE);
 
-	step->file = (struct step_file){
-		.target = shown->target,
-		.source = planner_keep(planner, place->source),
-		.mode = (mode_t)place->winner->second,
-	};
+	step->file.source = planner_keep(planner, place->source);
+	step->file.mode = (mode_t)place->winner->second;
 }
 
 static void show_proc(struct planner *planner, struct shown *shown)
 {
-	const struct place *place = shown->place;
 	struct step *step = add_step(planner, shown, STEP_PROC);
 
-	step->proc = (struct step_proc){
-		.target = shown->target,
-		.attributes = { .is_read_only = !place_wants_write(place), .no_exec = true },
-	};
+	step->proc.attributes.is_read_only = !place_wants_write(shown->place);
+	step->proc.attributes.no_exec = true;
 }
 
 static void show_pts(struct planner *planner, struct shown *shown)
 {
-	struct step *step = add_step(planner, shown, STEP_PTS);
-
-	step->pts.target = shown->target;
+	add_step(planner, shown, STEP_PTS);
 }
 
 static void (*const show[])(struct planner *planner, struct shown *shown) = {
@@ -414,14 +388,11 @@ static void entry_hide(struct planner *planner, struct shown *shown)
 	struct place *place = shown->place;
 	struct step *step = add_step(planner, shown, STEP_MASK);
 
-	step->mask = (struct step_mask){
-		.target = shown->target,
-		.is_directory = !place->facts || place->facts->kind == HOST_DIRECTORY,
-		/* The host was not asked, and a kernel may lack the file. */
-		.optional =
-			place->marks[0]->kind == MARK_DENY && (place->marks[0]->flags & MARK_OURS),
-		.may_be_closed = place_is_of_credentials(place),
-	};
+	step->mask.is_directory = !place->facts || place->facts->kind == HOST_DIRECTORY;
+	/* The host was not asked, and a kernel may lack the file. */
+	step->mask.optional =
+		place->marks[0]->kind == MARK_DENY && (place->marks[0]->flags & MARK_OURS);
+	step->mask.may_be_closed = place_is_of_credentials(place);
 	(void)place_find_denial(planner, place, RIGHTS_SEEN, &step->origin);
 	shown->is_hidden = true;
 }

@@ -247,6 +247,11 @@ const char *step_target(const struct step *step)
 	return first && first->type == FIELD_TARGET ? step_field_string(step, first) : NULL;
 }
 
+void step_set_target(struct step *step, const char *target)
+{
+	*(const char **)((char *)step + rows[step->kind].fields->offset) = target;
+}
+
 static bool is_string(const struct step_field *field)
 {
 	return field->type == FIELD_TARGET || field->type == FIELD_SOURCE ||

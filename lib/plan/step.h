@@ -352,6 +352,8 @@ size_t steps_find_disorder(const struct step *steps, size_t n_steps);
 
 /* NULL if the kind has no target. */
 const char *step_target(const struct step *step);
+/* The kind must have one. */
+void step_set_target(struct step *step, const char *target);
 /* The string in the field with the name @name[0..n), or NULL. */
 const char *step_string(const struct step *step, const char *name, size_t n);
 
