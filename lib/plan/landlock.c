@@ -102,22 +102,13 @@ static unsigned rights_of_root(const struct planner *planner)
 
 static bool is_directory(const struct place *place)
 {
-	if (place->winner)
-		switch (place->winner->content) {
-		case CONTENT_TMPFS:
-		case CONTENT_OVERLAY:
-		case CONTENT_DIRECTORY:
-		case CONTENT_PROC:
-		case CONTENT_PTS:
-			return true;
-		case CONTENT_HOST:
-		case CONTENT_SOCKET:
-		case CONTENT_DEVICE:
-		case CONTENT_LINK:
-		case CONTENT_COPY:
-			break;
-		}
-	return place->facts && place->facts->kind == HOST_DIRECTORY;
+	static const bool directories[] = {
+		[CONTENT_TMPFS] = true, [CONTENT_OVERLAY] = true, [CONTENT_DIRECTORY] = true,
+		[CONTENT_PROC] = true,	[CONTENT_PTS] = true,
+	};
+
+	return (place->winner && directories[place->winner->content]) ||
+	       (place->facts && place->facts->kind == HOST_DIRECTORY);
 }
 
 /* origin is the reason for the additional rights: the rule printed for this Landlock rule. */

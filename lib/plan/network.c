@@ -407,24 +407,19 @@ static void note_strict(struct planner *planner)
 void add_filter(struct planner *planner)
 {
 	struct step *step = planner_add_step(planner, STEP_SECCOMP, origin_built_in);
+	const struct plan *plan = planner->plan;
+	bool inet = is_using_inet(planner);
+	bool limits_exec = is_limiting_exec(planner) && !decided_exec_everywhere(planner);
 
 	step->seccomp.profile = planner->chosen.profile;
-	if (is_using_inet(planner))
-		step->seccomp.variants |= VARIANT_INET;
-	if (is_using_inet(planner) && (planner->plan->layers & LAYER_NET))
-		step->seccomp.variants |= VARIANT_LOOPBACK;
-	if (planner->chosen.is_nested)
-		step->seccomp.variants |= VARIANT_NESTED;
-	if (is_limiting_exec(planner) && !decided_exec_everywhere(planner))
-		step->seccomp.variants |= VARIANT_NO_MEMFD_EXEC;
-	if (is_using_inet(planner) && is_limiting_ports(planner))
-		step->seccomp.variants |= VARIANT_PORTS;
-	if (planner->plan->tier == TIER_REDUCED)
-		step->seccomp.variants |= VARIANT_NO_NAMESPACES;
-	if (is_memory_private(planner))
-		step->seccomp.variants |= VARIANT_NO_SHM;
-	if (planner->request->ptrace)
-		step->seccomp.variants |= VARIANT_PTRACE;
+	step->seccomp.variants = (inet ? VARIANT_INET : 0) |
+				 (inet && (plan->layers & LAYER_NET) ? VARIANT_LOOPBACK : 0) |
+				 (inet && is_limiting_ports(planner) ? VARIANT_PORTS : 0) |
+				 (planner->chosen.is_nested ? VARIANT_NESTED : 0) |
+				 (limits_exec ? VARIANT_NO_MEMFD_EXEC : 0) |
+				 (plan->tier == TIER_REDUCED ? VARIANT_NO_NAMESPACES : 0) |
+				 (is_memory_private(planner) ? VARIANT_NO_SHM : 0) |
+				 (planner->request->ptrace ? VARIANT_PTRACE : 0);
 	note_strict(planner);
 	copy_denied(planner);
 }

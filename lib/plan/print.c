@@ -661,12 +661,6 @@ static size_t add_some_limits(struct text *out, const struct plan *plan, bool is
 	return n;
 }
 
-static void add_limits_held(struct text *out, const struct plan *plan)
-{
-	text_addf(out, LABEL, "limits");
-	text_add(out, add_some_limits(out, plan, true) > 0 ? "\n" : "none\n");
-}
-
 static void add_unenforced(struct text *out, const struct plan *plan)
 {
 	_cleanup_text_ struct text line = TEXT_INIT;
@@ -708,6 +702,7 @@ void plan_add_summary(struct text *out, const struct plan *plan)
 	add_paths(out, &entries, "executes", RIGHT_EXEC);
 	add_reach(out, plan);
 	add_devices(out, plan);
-	add_limits_held(out, plan);
+	text_addf(out, LABEL, "limits");
+	text_add(out, add_some_limits(out, plan, true) > 0 ? "\n" : "none\n");
 	add_unenforced(out, plan);
 }
