@@ -10,9 +10,10 @@
 
 #include "policy/keys.h"
 
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "policy/limit.h"
@@ -248,48 +249,6 @@ const struct policy_key *policy_keys(void)
 	return keys;
 }
 
-/* The part of a row's path after @parent's; NULL if the row is not inside @parent. */
-static const char *rest_below(const struct policy_key *row, const struct policy_key *parent)
-{
-	size_t len = parent ? strlen(parent->path) : 0;
-
-	if (!row->path || (parent && strncmp(row->path, parent->path, len) != 0))
-		return NULL;
-	if (!parent)
-		return row->path;
-	if (row->path[len] == '.')
-		return row->path + len + 1;
-	return row->path[len] == '[' ? row->path + len : NULL;
-}
-
-/* Is @rest a single step, "name" or "[]"? */
-static bool is_direct(const char *rest)
-{
-	return strcmp(rest, "[]") == 0 || rest[strcspn(rest, ".[")] == '\0';
-}
-
-const struct policy_key *policy_key_next(const struct policy_key *parent,
-					 const struct policy_key *last)
-{
-	const struct policy_key *row = last ? last + 1 : parent ? parent + 1 : keys;
-	const char *rest;
-
-	for (; (rest = rest_below(row, parent)); row++)
-		if (is_direct(rest))
-			return row;
-	return NULL;
-}
-
-const struct policy_key *policy_key_child(const struct policy_key *parent, const char *name)
-{
-	const struct policy_key *row = policy_key_next(parent, NULL);
-
-	while (row && strcmp(policy_key_name(row), name) != 0 &&
-	       (strcmp(policy_key_name(row), "*") != 0 || name[0] == '['))
-		row = policy_key_next(parent, row);
-	return row;
-}
-
 const char *policy_key_name(const struct policy_key *key)
 {
 	const char *name = key->path;
@@ -300,6 +259,65 @@ const char *policy_key_name(const struct policy_key *key)
 		else if (*at == '[')
 			name = at;
 	return name;
+}
+
+/* ---- the tree, made in one pass over the paths: loading looks every value up ---- */
+
+static bool is_in(const char *path, const char *map)
+{
+	size_t len = strlen(map);
+
+	return strncmp(path, map, len) == 0 && (path[len] == '.' || path[len] == '[');
+}
+
+/* A map's row is directly followed by its keys' rows: so the map is the row before @at, or one of
+ * the maps that contain that row. */
+static uint16_t find_map(const struct policy_key_node *tree, uint16_t at)
+{
+	uint16_t map = (uint16_t)(at - 1);
+
+	while (map != 0 && !is_in(tree[at].row->path, tree[map].row->path))
+		map = tree[map].map;
+	return map;
+}
+
+struct policy_key_node *policy_key_tree(void)
+{
+	struct policy_key_node *tree = calloc(N_ELEMENTS(keys) + 1, sizeof(*tree));
+
+	for (uint16_t at = 1; tree && at < N_ELEMENTS(keys); at++) {
+		struct policy_key_node *node = &tree[at];
+
+		node->row = &keys[at - 1];
+		node->name = policy_key_name(node->row);
+		node->map = find_map(tree, at);
+		tree[node->map].needs_keys |= (node->row->flags & KEY_REQUIRED) != 0;
+	}
+	for (uint16_t at = N_ELEMENTS(keys) - 1; tree && at > 0; at--) {
+		tree[at].next = tree[tree[at].map].first;
+		tree[tree[at].map].first = at;
+	}
+	return tree;
+}
+
+const struct policy_key_node *policy_key_next(const struct policy_key_node *tree,
+					      const struct policy_key_node *map,
+					      const struct policy_key_node *last)
+{
+	uint16_t at = last ? last->next : map->first;
+
+	return at ? &tree[at] : NULL;
+}
+
+const struct policy_key_node *policy_key_child(const struct policy_key_node *tree,
+					       const struct policy_key_node *map, const char *name)
+{
+	const struct policy_key_node *node = policy_key_next(tree, map, NULL);
+
+	while (node && strcmp(node->name, name) != 0 &&
+	       (strcmp(node->name, "*") != 0 || *name == '['))
+		node = policy_key_next(tree, map, node);
+	return node;
 }
 
 /*
@@ -341,7 +359,12 @@ static const char *const values[N_KEY_TYPES] = {
 		PORTS_PATTERN) "]}",
 };
 
-static void add_key(struct json_writer *writer, const struct policy_key *key);
+struct schema {
+	struct json_writer writer;
+	const struct policy_key_node *tree;
+};
+
+static void add_key(struct schema *schema, const struct policy_key_node *node);
 
 static void add_choices(struct json_writer *writer, const struct policy_key *key)
 {
@@ -380,75 +403,70 @@ static void add_value(struct json_writer *writer, const struct policy_key *key)
 		add_choices(writer, key);
 }
 
-static void add_required(struct json_writer *writer, const struct policy_key *map)
+static void add_required(struct schema *schema, const struct policy_key_node *map)
 {
-	const struct policy_key *key = NULL;
-	bool found = false;
+	const struct policy_key_node *node = NULL;
 
-	while ((key = policy_key_next(map, key))) {
-		if (!(key->flags & KEY_REQUIRED))
-			continue;
-		if (!found) {
-			json_add_name(writer, "required");
-			json_add_array(writer);
-		}
-		found = true;
-		json_add_string(writer, policy_key_name(key));
-	}
-	if (found)
-		json_end_array(writer);
+	if (!map->needs_keys)
+		return;
+	json_member_array(&schema->writer, "required");
+	while ((node = policy_key_next(schema->tree, map, node)))
+		if (node->row->flags & KEY_REQUIRED)
+			json_add_string(&schema->writer, node->name);
+	json_end_array(&schema->writer);
 }
 
 /* Adds the members of a map's schema. */
-static void add_map(struct json_writer *writer, const struct policy_key *map)
+static void add_map(struct schema *schema, const struct policy_key_node *map)
 {
-	const struct policy_key *any = policy_key_child(map, "*"), *key = NULL;
+	const struct policy_key_node *any = policy_key_child(schema->tree, map, "*"), *node = NULL;
+	struct json_writer *writer = &schema->writer;
 
 	json_member_string(writer, "type", "object");
 	json_add_name(writer, "additionalProperties");
-	if (map && any) {
-		add_key(writer, any);
+	if (any) {
+		add_key(schema, any);
 		return;
 	}
 	json_add_bool(writer, false);
-	json_add_name(writer, "properties");
-	json_add_object(writer);
-	while ((key = policy_key_next(map, key))) {
-		json_add_name(writer, policy_key_name(key));
-		add_key(writer, key);
+	json_member_object(writer, "properties");
+	while ((node = policy_key_next(schema->tree, map, node))) {
+		json_add_name(writer, node->name);
+		add_key(schema, node);
 	}
 	json_end_object(writer);
-	add_required(writer, map);
+	add_required(schema, map);
 }
 
-static void add_list(struct json_writer *writer, const struct policy_key *list)
+static void add_list(struct schema *schema, const struct policy_key_node *list)
 {
-	json_member_string(writer, "type", "array");
-	json_add_name(writer, "items");
-	add_key(writer, policy_key_child(list, "[]"));
+	json_member_string(&schema->writer, "type", "array");
+	json_add_name(&schema->writer, "items");
+	add_key(schema, policy_key_child(schema->tree, list, "[]"));
 }
 
-static void add_key(struct json_writer *writer, const struct policy_key *key)
+static void add_key(struct schema *schema, const struct policy_key_node *node)
 {
+	struct json_writer *writer = &schema->writer;
+	const struct policy_key *key = node->row;
+
 	json_add_object(writer);
 	json_member_string(writer, "description", key->help);
 	if (key->type == KEY_MAP) {
-		add_map(writer, key);
+		add_map(schema, node);
 	} else if (key->type == KEY_LIST) {
-		add_list(writer, key);
+		add_list(schema, node);
 	} else if (key->type == KEY_GROUPS) {
-		json_add_name(writer, "anyOf");
-		json_add_array(writer);
+		json_member_array(writer, "anyOf");
 		json_add_object(writer);
-		add_list(writer, key);
+		add_list(schema, node);
 		json_end_object(writer);
 		json_add_object(writer);
-		add_map(writer, key);
+		add_map(schema, node);
 		json_end_object(writer);
 		json_end_array(writer);
 	} else {
-		json_add_name(writer, "anyOf");
-		json_add_array(writer);
+		json_member_array(writer, "anyOf");
 		add_value(writer, key);
 		if (key->type >= KEY_TEXTS) {
 			json_add_object(writer);
@@ -464,13 +482,17 @@ static void add_key(struct json_writer *writer, const struct policy_key *key)
 
 void policy_add_schema(struct text *out)
 {
-	struct json_writer writer;
+	_cleanup_free_ struct policy_key_node *tree = policy_key_tree();
+	struct schema schema = { .tree = tree };
 
-	json_write(&writer, out);
-	json_add_object(&writer);
-	json_member_string(&writer, "$schema", "https://json-schema.org/draft/2020-12/schema");
-	json_member_string(&writer, "title", "sbx policy");
-	add_map(&writer, NULL);
-	json_end_object(&writer);
-	text_add_char(out, '\n');
+	if (!tree) {
+		out->failed = true;
+		return;
+	}
+	json_begin_object(&schema.writer, out);
+	json_member_string(&schema.writer, "$schema",
+			   "https://json-schema.org/draft/2020-12/schema");
+	json_member_string(&schema.writer, "title", "sbx policy");
+	add_map(&schema, tree);
+	json_end_line(&schema.writer);
 }

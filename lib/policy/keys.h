@@ -9,6 +9,9 @@
  * chooses: "capabilities[].match.path_glob", "scheduler.per_template.*".
  */
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct text;
 
 /* The type of a key's value; load-values.c has a row for each. */
@@ -63,14 +66,31 @@ struct policy_key {
 
 /* Terminated by a NULL path; a map's row is directly followed by all its keys' rows. */
 const struct policy_key *policy_keys(void);
-/* The row under @parent (NULL: the top level) for a name, or for "[]"; NULL if there is none. A row
- * for any name ("*") comes last. */
-const struct policy_key *policy_key_child(const struct policy_key *parent, const char *name);
-/* Iterates over the rows directly under @parent: @last is the previous one, NULL at first. */
-const struct policy_key *policy_key_next(const struct policy_key *parent,
-					 const struct policy_key *last);
 /* The last part of a row's path: "path_glob", "[]", "*". */
 const char *policy_key_name(const struct policy_key *key);
+
+/* The table as a tree, an array of nodes: the top level, then a node for each row, then a zeroed
+ * one. */
+struct policy_key_node {
+	const struct policy_key *row; /* NULL: the top level */
+	const char *name;
+	uint16_t map;	 /* index of the map, or list, that contains it */
+	uint16_t first;	 /* index of the first node in it; 0: none */
+	uint16_t next;	 /* index of the next one in the same map; 0: none */
+	bool needs_keys; /* one of the keys in it is required */
+	uint8_t use;	 /* 0; for the caller */
+};
+
+/* The caller frees it; NULL if out of memory. */
+struct policy_key_node *policy_key_tree(void);
+/* Iterates over the nodes in @map: @last is the previous one, NULL at first. */
+const struct policy_key_node *policy_key_next(const struct policy_key_node *tree,
+					      const struct policy_key_node *map,
+					      const struct policy_key_node *last);
+/* The node in @map for a name, or for "[]"; NULL if there is none. One for any name ("*") comes
+ * last. */
+const struct policy_key_node *policy_key_child(const struct policy_key_node *tree,
+					       const struct policy_key_node *map, const char *name);
 
 /* Adds the JSON Schema (2020-12) of a policy file, generated from the table. */
 void policy_add_schema(struct text *out);

@@ -23,14 +23,12 @@
 struct loader;
 typedef void load_handler_fn(struct loader *loader, const struct tree_node *node);
 
-struct load_key;
-
 struct loader {
 	const struct tree *tree;
 	struct policy *policy;
-	struct load_key *keys;
-	struct text path;	  /* path of the current value */
-	struct sbx_error mistake; /* the newest; reported when the next one begins */
+	struct policy_key_node *keys; /* the top level; of the others use is a handler's number */
+	struct text path;	      /* path of the current value */
+	struct sbx_error mistake;     /* the newest; reported when the next one begins */
 	bool has_mistake;
 	size_t n_mistakes;
 	bool only_first; /* the walk may stop after the first mistake */

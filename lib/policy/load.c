@@ -213,23 +213,6 @@ static void load_defaults(struct loader *loader, const struct tree_node *node)
 	}
 }
 
-/*
- * The table of keys as a tree: the walk looks up children, names and handlers at every value, so
- * they are found once, in one pass over the paths of the table.
- */
-
-#define KEY_TOP 0 /* the top level, which has no row */
-struct load_key {
-	const struct policy_key *row;
-	const char *name;
-	load_handler_fn *handler; /* may be NULL */
-	uint16_t map;		  /* index of the map that contains it */
-	uint16_t first;		  /* index of the first key in it; 0: none */
-	uint16_t next;
-	bool makes_rule; /* each call of the handler makes a rule */
-	bool needs_keys; /* one of the keys in it is required */
-};
-
 static const struct {
 	const char *path;
 	load_handler_fn *run;
@@ -249,90 +232,35 @@ static const struct {
 	{ "security.sandbox", load_manifest, false },
 };
 
-static bool is_in(const char *path, const char *map)
-{
-	size_t len = strlen(map);
-
-	return strncmp(path, map, len) == 0 && (path[len] == '.' || path[len] == '[');
-}
-
-static void find_handler(const char *path, struct load_key *key)
-{
-	for (size_t i = 0; i < N_ELEMENTS(handlers); i++)
-		if (strcmp(handlers[i].path, path) == 0) {
-			key->handler = handlers[i].run;
-			key->makes_rule = handlers[i].makes_rule;
-		}
-}
-
-/* A map's row is directly followed by its keys' rows: so the map is the row before @at, or one of
- * the maps that contain that row. */
-static uint16_t find_map(const struct load_key *keys, uint16_t at)
-{
-	uint16_t map = (uint16_t)(at - 1);
-
-	while (map != KEY_TOP && !is_in(keys[at].row->path, keys[map].row->path))
-		map = keys[map].map;
-	return map;
-}
-
+/* The number of a handler, from 1 on, is kept in its key's node. */
 static bool read_keys(struct loader *loader)
 {
-	const struct policy_key *table = policy_keys();
-	uint16_t n = 1;
-
-	while (table[n - 1].path)
-		n++;
-	loader->keys = calloc(n, sizeof(*loader->keys));
-	if (!loader->keys)
-		return false;
-	for (uint16_t at = 1; at < n; at++) {
-		struct load_key *key = &loader->keys[at];
-
-		key->row = &table[at - 1];
-		key->name = policy_key_name(key->row);
-		key->map = find_map(loader->keys, at);
-		find_handler(key->row->path, key);
-		loader->keys[key->map].needs_keys |= (key->row->flags & KEY_REQUIRED) != 0;
-	}
-	while (--n > 0) {
-		loader->keys[n].next = loader->keys[loader->keys[n].map].first;
-		loader->keys[loader->keys[n].map].first = n;
-	}
-	return true;
-}
-
-/* Iterates over the keys in @map: @last is the previous one, NULL at first. */
-static const struct load_key *next_key(const struct loader *loader, const struct load_key *map,
-				       const struct load_key *last)
-{
-	uint16_t at = last ? last->next : map->first;
-
-	return at ? &loader->keys[at] : NULL;
-}
-
-/* The key in @map for a name, or for "[]"; NULL if there is none. */
-static const struct load_key *find_key(const struct loader *loader, const struct load_key *map,
-				       const char *name)
-{
-	const struct load_key *key = next_key(loader, map, NULL);
-
-	while (key && strcmp(key->name, name) != 0 && (strcmp(key->name, "*") != 0 || *name == '['))
-		key = next_key(loader, map, key);
-	return key;
+	loader->keys = policy_key_tree();
+	for (size_t i = 0; loader->keys && i < N_ELEMENTS(handlers); i++)
+		for (struct policy_key_node *key = loader->keys + 1; key->row; key++)
+			if (strcmp(handlers[i].path, key->row->path) == 0)
+				key->use = (uint8_t)(i + 1);
+	return loader->keys;
 }
 
 /* ---- the walk ---- */
 
-static void walk(struct loader *loader, const struct load_key *key, const struct tree_node *node);
+static void walk(struct loader *loader, const struct policy_key_node *key,
+		 const struct tree_node *node);
+
+struct level {
+	const struct policy_key_node *keys;
+	const struct policy_key_node *map;
+};
 
 static const char *child_name(const void *list, size_t i)
 {
-	const struct policy_key *child = policy_key_next(list, NULL);
+	const struct level *level = list;
+	const struct policy_key_node *key = policy_key_next(level->keys, level->map, NULL);
 
-	while (child && i-- > 0)
-		child = policy_key_next(list, child);
-	return child ? policy_key_name(child) : NULL;
+	while (key && i-- > 0)
+		key = policy_key_next(level->keys, level->map, key);
+	return key ? key->name : NULL;
 }
 
 /* A row with this name anywhere in the table, or NULL. */
@@ -344,17 +272,18 @@ static const struct policy_key *find_elsewhere(const char *name)
 	return NULL;
 }
 
-static void refuse_key(struct loader *loader, const struct policy_key *parent,
+static void refuse_key(struct loader *loader, const struct policy_key_node *map,
 		       const struct tree_node *node)
 {
-	struct suggest_words words = { .word = child_name, .list = parent };
+	const struct level level = { loader->keys, map };
+	struct suggest_words words = { .word = child_name, .list = &level };
 	const struct policy_key *elsewhere = find_elsewhere(node->key);
 	_cleanup_text_ struct text list = TEXT_INIT;
 
 	suggest_add_all(&list, words);
 	load_mistake(loader, node->key_place, NULL, "remove it", "unknown key '%s'", node->key);
-	sbx_error_why(&loader->mistake, "the keys %s%s are: %s", parent ? "of " : "at the top",
-		      parent ? parent->path : "", text_string(&list));
+	sbx_error_why(&loader->mistake, "the keys %s%s are: %s", map->row ? "of " : "at the top",
+		      map->row ? map->row->path : "", text_string(&list));
 	if (!suggest_fix(&loader->mistake, node->key, words) && elsewhere)
 		sbx_error_fix(&loader->mistake, "'%s' belongs at %s", node->key, elsewhere->path);
 }
@@ -373,12 +302,12 @@ static bool check_free_name(struct loader *loader, const struct tree_node *node)
 	return false;
 }
 
-static void check_required(struct loader *loader, const struct load_key *map,
+static void check_required(struct loader *loader, const struct policy_key_node *map,
 			   const struct tree_node *node)
 {
-	const struct load_key *key = NULL;
+	const struct policy_key_node *key = NULL;
 
-	while (map->needs_keys && (key = next_key(loader, map, key))) {
+	while (map->needs_keys && (key = policy_key_next(loader->keys, map, key))) {
 		if (!(key->row->flags & KEY_REQUIRED) || tree_get(loader->tree, node, key->name))
 			continue;
 		load_mistake(loader, node->place, NULL, NULL, "'%s' is missing", key->name);
@@ -387,17 +316,18 @@ static void check_required(struct loader *loader, const struct load_key *map,
 	}
 }
 
-static void walk_map(struct loader *loader, const struct load_key *map,
+static void walk_map(struct loader *loader, const struct policy_key_node *map,
 		     const struct tree_node *node)
 {
 	size_t len = loader->path.len;
 
 	for (const struct tree_node *child = node->first; child; child = child->next) {
-		const struct load_key *key =
-			child->key[0] == '[' ? NULL : find_key(loader, map, child->key);
+		const struct policy_key_node *key =
+			child->key[0] == '[' ? NULL
+					     : policy_key_child(loader->keys, map, child->key);
 
 		if (!key) {
-			refuse_key(loader, map->row, child);
+			refuse_key(loader, map, child);
 			continue;
 		}
 		if (key->name[0] == '*' && !check_free_name(loader, child))
@@ -425,14 +355,15 @@ static void add_item_number(struct text *path, size_t number)
 	text_add_bytes(path, digits + at, sizeof(digits) - at);
 }
 
-static void walk_list(struct loader *loader, const struct load_key *list,
+static void walk_list(struct loader *loader, const struct policy_key_node *list,
 		      const struct tree_node *node)
 {
-	const struct load_key *key = find_key(loader, list, "[]");
+	const struct policy_key_node *key = policy_key_child(loader->keys, list, "[]");
 	size_t len = loader->path.len, i = 0;
 
-	if (key->makes_rule && !arena_reserve_rows(&loader->policy->arena, &loader->rules,
-						   sizeof(struct rule), node->n_children)) {
+	if (key->use && handlers[key->use - 1].makes_rule &&
+	    !arena_reserve_rows(&loader->policy->arena, &loader->rules, sizeof(struct rule),
+				node->n_children)) {
 		loader->no_memory = true;
 		return;
 	}
@@ -449,7 +380,8 @@ static bool is_default(const struct policy_key *row, const struct tree_node *nod
 	return (row->flags & KEY_QUOTED) && node->type == TREE_STRING && node->text_len == 0;
 }
 
-static void walk(struct loader *loader, const struct load_key *key, const struct tree_node *node)
+static void walk(struct loader *loader, const struct policy_key_node *key,
+		 const struct tree_node *node)
 {
 	const struct policy_key *row = key->row;
 	bool is_open = row->type == KEY_MAP || row->type == KEY_LIST || row->type == KEY_GROUPS;
@@ -469,8 +401,8 @@ static void walk(struct loader *loader, const struct load_key *key, const struct
 		walk_map(loader, key, node);
 	else if (is_open)
 		walk_list(loader, key, node);
-	if (key->handler)
-		key->handler(loader, node);
+	if (key->use)
+		handlers[key->use - 1].run(loader, node);
 }
 
 static void walk_text(struct loader *loader, const struct tree_node *root)
@@ -484,7 +416,7 @@ static void walk_text(struct loader *loader, const struct tree_node *root)
 		sbx_error_why(&loader->mistake, "this is %s", tree_type_name(root->type));
 		return;
 	}
-	walk_map(loader, &loader->keys[KEY_TOP], root);
+	walk_map(loader, loader->keys, root);
 }
 
 static const struct {

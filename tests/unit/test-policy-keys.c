@@ -1,63 +1,57 @@
 /* SPDX-License-Identifier: MIT */
 #include "policy/keys.h"
 
+#include "base/cleanup.h"
 #include "test.h"
 
-/* The row of which @key is a child; it must be a map, a list or groups. */
-static const struct policy_key *parent_of(const struct policy_key *key)
+/* Is @path "MAP.NAME", "MAP[]" or, at the top level, "NAME"? */
+static bool is_path_of(const struct policy_key_node *map, const struct policy_key_node *node)
 {
-	size_t len = strlen(key->path) - strlen(policy_key_name(key));
 	char path[128];
 
-	if (len > 0 && key->path[len - 1] == '.')
-		len--;
-	(void)snprintf(path, sizeof(path), "%.*s", (int)len, key->path);
-	for (const struct policy_key *row = policy_keys(); row->path; row++)
-		if (strcmp(row->path, path) == 0)
-			return row;
-	return NULL;
+	(void)snprintf(path, sizeof(path), "%s%s%s", map->row ? map->row->path : "",
+		       map->row && node->name[0] != '[' ? "." : "", node->name);
+	return strcmp(path, node->row->path) == 0;
 }
 
-static void every_row_follows_its_map(void)
+static void every_row_is_in_its_map(void)
 {
-	for (const struct policy_key *key = policy_keys(); key->path; key++) {
-		const struct policy_key *parent = parent_of(key);
+	_cleanup_free_ struct policy_key_node *tree = policy_key_tree();
+	const struct policy_key *row = policy_keys();
 
-		if (!strpbrk(key->path, ".["))
-			continue;
-		expect(parent != NULL && parent < key);
-		if (!parent)
-			continue;
-		expect(policy_key_child(parent, policy_key_name(key)) == key);
-		expect(parent->type == KEY_MAP || parent->type == KEY_LIST ||
-		       parent->type == KEY_GROUPS);
-		for (const struct policy_key *row = parent; row <= key; row++)
-			expect(strncmp(row->path, parent->path, strlen(parent->path)) == 0);
+	for (const struct policy_key_node *node = tree + 1; node->row; node++) {
+		const struct policy_key_node *map = &tree[node->map];
+
+		expect(node->row == row++);
+		expect(map < node && is_path_of(map, node));
+		expect(policy_key_child(tree, map, node->name) == node);
+		expect(map == tree || map->row->type == KEY_MAP || map->row->type == KEY_LIST ||
+		       map->row->type == KEY_GROUPS);
 	}
+	expect(!row->path);
 }
 
 static void every_list_has_a_row_for_its_items(void)
 {
-	for (const struct policy_key *key = policy_keys(); key->path; key++)
-		if (key->type == KEY_LIST || key->type == KEY_GROUPS)
-			expect(policy_key_child(key, "[]") != NULL);
+	_cleanup_free_ struct policy_key_node *tree = policy_key_tree();
+
+	for (const struct policy_key_node *node = tree + 1; node->row; node++)
+		if (node->row->type == KEY_LIST || node->row->type == KEY_GROUPS)
+			expect(policy_key_child(tree, node, "[]") != NULL);
 }
 
 static void steps_through_exactly_the_rows_inside(void)
 {
-	const struct policy_key *row = NULL, *map = policy_key_child(NULL, "limits");
+	_cleanup_free_ struct policy_key_node *tree = policy_key_tree();
 	size_t n = 0;
 
-	while ((row = policy_key_next(map, row))) {
-		expect(strncmp(row->path, "limits.", 7) == 0);
-		n++;
-	}
-	expect(n > 5);
-	for (n = 0; (row = policy_key_next(NULL, row));) {
-		expect(!strpbrk(row->path, ".["));
-		n++;
-	}
-	expect(n > 20);
+	for (const struct policy_key_node *map = tree; map == tree || map->row; map++)
+		for (const struct policy_key_node *node = NULL;
+		     (node = policy_key_next(tree, map, node)); n++)
+			expect(is_path_of(map, node));
+	for (const struct policy_key *row = policy_keys(); row->path; row++)
+		n--;
+	expect_eq(n, 0);
 }
 
 static void only_choices_have_choices(void)
@@ -81,13 +75,15 @@ static void every_row_has_one_line_of_help(void)
 
 static void a_key_called_like_a_list_item_is_no_key(void)
 {
-	expect(policy_key_child(policy_key_child(policy_key_child(NULL, "env"), "set"), "[]") ==
-	       NULL);
-	expect(policy_key_child(NULL, "") == NULL);
+	_cleanup_free_ struct policy_key_node *tree = policy_key_tree();
+	const struct policy_key_node *env = policy_key_child(tree, tree, "env");
+
+	expect(policy_key_child(tree, policy_key_child(tree, env, "set"), "[]") == NULL);
+	expect(policy_key_child(tree, tree, "") == NULL);
 }
 
 static const struct test tests[] = {
-	TEST(every_row_follows_its_map),
+	TEST(every_row_is_in_its_map),
 	TEST(every_list_has_a_row_for_its_items),
 	TEST(steps_through_exactly_the_rows_inside),
 	TEST(only_choices_have_choices),

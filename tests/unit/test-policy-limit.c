@@ -11,17 +11,13 @@
 #include "policy/keys.h"
 #include "test.h"
 
-static const struct policy_key *key_of(enum limit limit)
-{
-	const struct policy_key *key = policy_key_child(NULL, "limits");
-
-	return key ? policy_key_child(key, limit_name(limit)) : NULL;
-}
-
 static void every_limit_is_a_key_of_policies(void)
 {
+	_cleanup_free_ struct policy_key_node *tree = policy_key_tree();
+	const struct policy_key_node *limits = policy_key_child(tree, tree, "limits");
+
 	for (enum limit limit = 0; limit < N_LIMITS; limit++) {
-		expect(key_of(limit));
+		expect(policy_key_child(tree, limits, limit_name(limit)));
 		expect(limit_called(limit));
 	}
 }
