@@ -69,60 +69,40 @@ static void begin_line(struct printer *printer, const char *key)
 	add_key(printer->out, key);
 }
 
+/* A list of values is on one line. */
+enum shape {
+	MAP,
+	LIST,
+	VALUES,
+};
+
 /* Neither a map nor a list of maps may be empty. @key is NULL at the top level and for items of a
  * list. */
-static void print_map(struct printer *printer, const char *key)
+static void print_begin(struct printer *printer, const char *key, enum shape shape)
 {
 	begin_line(printer, key);
-	if (printer->json)
+	if (printer->json && shape == MAP)
 		json_add_object(&printer->writer);
+	else if (printer->json)
+		json_add_array(&printer->writer);
 	else if (key)
-		text_add_char(printer->out, '\n');
-	printer->dash = printer->depth > 0 && !key;
-	printer->depth++;
-}
-
-static void print_map_end(struct printer *printer)
-{
-	printer->depth--;
-	if (printer->json)
-		json_end_object(&printer->writer);
-}
-
-static void print_list(struct printer *printer, const char *key)
-{
-	begin_line(printer, key);
-	if (printer->json)
-		json_add_array(&printer->writer);
-	else
-		text_add_char(printer->out, '\n');
-	printer->depth++;
-}
-
-static void print_list_end(struct printer *printer)
-{
-	printer->depth--;
-	if (printer->json)
-		json_end_array(&printer->writer);
-}
-
-static void print_values(struct printer *printer, const char *key)
-{
-	begin_line(printer, key);
-	if (printer->json)
-		json_add_array(&printer->writer);
-	else
-		text_add(printer->out, " [");
-	printer->inside = true;
+		text_add(printer->out, shape == VALUES ? " [" : "\n");
+	if (shape == MAP)
+		printer->dash = printer->depth > 0 && !key;
+	printer->depth += shape != VALUES;
+	printer->inside = shape == VALUES;
 	printer->behind = false;
 }
 
-static void print_values_end(struct printer *printer)
+static void print_end(struct printer *printer, enum shape shape)
 {
-	if (printer->json)
+	if (printer->json && shape == MAP)
+		json_end_object(&printer->writer);
+	else if (printer->json)
 		json_end_array(&printer->writer);
-	else
+	else if (shape == VALUES)
 		text_add(printer->out, "]\n");
+	printer->depth -= shape != VALUES;
 	printer->inside = false;
 }
 
@@ -194,24 +174,24 @@ static void print_items(struct printer *printer, const char *key, struct run run
 	bool plain = items.n_rows == 0 || strchr(items.rows[0].path + items.from, '.') == NULL;
 
 	if (plain) {
-		print_values(printer, key);
+		print_begin(printer, key, VALUES);
 		for (size_t i = 0; i < items.n_rows; i++)
 			print_scalar(printer, NULL, &items.rows[i]);
-		print_values_end(printer);
+		print_end(printer, VALUES);
 		return;
 	}
-	print_list(printer, key);
+	print_begin(printer, key, LIST);
 	while (items.n_rows > 0) {
 		size_t step = strcspn(items.rows[0].path + items.from, ".");
 		size_t n = count_alike(&items, step);
 
-		print_map(printer, NULL);
+		print_begin(printer, NULL, MAP);
 		print_run(printer, (struct run){ items.rows, n, items.from + step + 1 });
-		print_map_end(printer);
+		print_end(printer, MAP);
 		items.rows += n;
 		items.n_rows -= n;
 	}
-	print_list_end(printer);
+	print_end(printer, LIST);
 }
 
 static void print_step(struct printer *printer, struct run run)
@@ -231,9 +211,9 @@ static void print_step(struct printer *printer, struct run run)
 	} else if (step[len] == '\0') {
 		print_scalar(printer, text_string(&key), first);
 	} else {
-		print_map(printer, text_string(&key));
+		print_begin(printer, text_string(&key), MAP);
 		print_run(printer, (struct run){ run.rows, run.n_rows, run.from + len + 1 });
-		print_map_end(printer);
+		print_end(printer, MAP);
 	}
 }
 
@@ -250,46 +230,39 @@ static void print_run(struct printer *printer, struct run run)
 
 /* ---- rules ---- */
 
-/* In the order of the man page. A literal path uses the key "path" instead. */
-static const char *const condition_keys[N_MATCH_KEYS] = {
-	[MATCH_PATH] = "path_glob", [MATCH_HOST] = "host",   [MATCH_CIDR] = "cidr",
-	[MATCH_PORT] = "ports",	    [MATCH_PROTO] = "proto", [MATCH_CALLER] = "caller",
-	[MATCH_TAG] = "caller_tag", [MATCH_STATE] = "state", [MATCH_MODE] = "mode",
-};
-
 static void print_operations(struct printer *printer, uint64_t operations)
 {
-	print_values(printer, "syscall");
+	print_begin(printer, "syscall", VALUES);
 	if (operations == operation_set("*"))
 		print_string(printer, NULL, "*");
 	for (int row = 0; operations != operation_set("*") && operation_at(row); row++)
 		if (operations >> row & 1)
 			print_value(printer, NULL, operation_at(row)->name, WORD);
-	print_values_end(printer);
+	print_end(printer, VALUES);
 }
 
 static void print_match_list(struct printer *printer, enum match_key key,
 			     const struct match_list *list)
 {
-	bool literal = list->n_values > 0 && list->values[0].literal;
+	bool is_glob = key == MATCH_PATH && !(list->n_values > 0 && list->values[0].literal);
 
 	if (!list->present)
 		return;
-	print_values(printer, literal ? "path" : condition_keys[key]);
+	print_begin(printer, is_glob ? "path_glob" : match_key_name(key), VALUES);
 	for (size_t i = 0; i < list->n_values; i++)
 		print_string(printer, NULL, list->values[i].text);
-	print_values_end(printer);
+	print_end(printer, VALUES);
 }
 
 static void print_condition(struct printer *printer, const char *key,
 			    const struct condition *condition)
 {
-	print_map(printer, key);
+	print_begin(printer, key, MAP);
 	if (condition->operations != 0)
 		print_operations(printer, condition->operations);
 	for (int list = 0; list < N_MATCH_KEYS; list++)
 		print_match_list(printer, (enum match_key)list, &condition->lists[list]);
-	print_map_end(printer);
+	print_end(printer, MAP);
 }
 
 static void print_size(struct printer *printer, const char *key, uint64_t bytes)
@@ -308,7 +281,7 @@ static void print_constraints(struct printer *printer, const struct constraints 
 	if (!constraints->require_sandbox && !constraints->require_token && !has_size &&
 	    !constraints->sha256 && constraints->tls == TLS_SNI)
 		return;
-	print_map(printer, "constraints");
+	print_begin(printer, "constraints", MAP);
 	if (constraints->require_sandbox)
 		print_value(printer, "require_sandbox", constraints->require_sandbox, WORD);
 	if (constraints->require_token)
@@ -319,7 +292,7 @@ static void print_constraints(struct printer *printer, const struct constraints 
 		print_string(printer, "sha256", constraints->sha256);
 	if (constraints->tls == TLS_ANY)
 		print_value(printer, "tls", "any", WORD);
-	print_map_end(printer);
+	print_end(printer, MAP);
 }
 
 static void print_examples(struct printer *printer, const struct rule *rule)
@@ -328,7 +301,7 @@ static void print_examples(struct printer *printer, const struct rule *rule)
 
 	if (rule->n_examples == 0)
 		return;
-	print_map(printer, "examples");
+	print_begin(printer, "examples", MAP);
 	for (int side = 0; side < 2; side++) {
 		size_t n = 0;
 
@@ -336,13 +309,13 @@ static void print_examples(struct printer *printer, const struct rule *rule)
 			n += rule->examples[i].matches == (side == 0);
 		if (n == 0)
 			continue;
-		print_values(printer, keys[side]);
+		print_begin(printer, keys[side], VALUES);
 		for (size_t i = 0; i < rule->n_examples; i++)
 			if (rule->examples[i].matches == (side == 0))
 				print_string(printer, NULL, rule->examples[i].text);
-		print_values_end(printer);
+		print_end(printer, VALUES);
 	}
-	print_map_end(printer);
+	print_end(printer, MAP);
 }
 
 /* Two files of a layered policy may use the same name; in one file the second one gets a number. */
@@ -364,38 +337,38 @@ static void print_rule(struct printer *printer, const struct policy *policy, siz
 {
 	const struct rule *rule = &policy->rules[i];
 
-	print_map(printer, NULL);
+	print_begin(printer, NULL, MAP);
 	print_name(printer, policy, i);
 	print_condition(printer, "match", &rule->match);
 	print_value(printer, "action", policy_action_name(rule->action), WORD);
 	if (rule->n_exceptions > 0) {
-		print_list(printer, "except");
+		print_begin(printer, "except", LIST);
 		for (size_t k = 0; k < rule->n_exceptions; k++)
 			print_condition(printer, NULL, &rule->exceptions[k]);
-		print_list_end(printer);
+		print_end(printer, LIST);
 	}
 	print_constraints(printer, &rule->constraints);
 	if (rule->reason)
 		print_string(printer, "reason", rule->reason);
 	print_examples(printer, rule);
-	print_map_end(printer);
+	print_end(printer, MAP);
 }
 
 static void print_extensions(struct printer *printer, const struct policy *policy)
 {
 	if (policy->n_extensions == 0)
 		return;
-	print_list(printer, "extensions");
+	print_begin(printer, "extensions", LIST);
 	for (size_t i = 0; i < policy->n_extensions; i++) {
-		print_map(printer, NULL);
+		print_begin(printer, NULL, MAP);
 		print_string(printer, "name", policy->extensions[i].name);
-		print_values(printer, "command");
+		print_begin(printer, "command", VALUES);
 		for (const char *const *word = policy->extensions[i].argv; *word; word++)
 			print_string(printer, NULL, *word);
-		print_values_end(printer);
-		print_map_end(printer);
+		print_end(printer, VALUES);
+		print_end(printer, MAP);
 	}
-	print_list_end(printer);
+	print_end(printer, LIST);
 }
 
 /* One file cannot express "allow this only if another file does". */
@@ -423,23 +396,23 @@ static int print_policy(struct printer *printer, const struct policy *policy)
 {
 	if (policy_find_unprintable(policy))
 		return -EOPNOTSUPP;
-	print_map(printer, NULL);
+	print_begin(printer, NULL, MAP);
 	print_value(printer, "version", "1", PLAIN);
 	print_view(printer, policy);
-	print_map(printer, "defaults");
+	print_begin(printer, "defaults", MAP);
 	for (int i = 0; i < N_CLASSES; i++)
 		print_value(printer, operation_class_name((enum operation_class)i),
 			    policy_action_name(policy->defaults[i]), WORD);
-	print_map_end(printer);
+	print_end(printer, MAP);
 	if (policy->n_rules > 0) {
-		print_list(printer, "capabilities");
+		print_begin(printer, "capabilities", LIST);
 		for (size_t i = 0; i < policy->n_rules; i++)
 			print_rule(printer, policy, i);
-		print_list_end(printer);
+		print_end(printer, LIST);
 	}
 	print_extensions(printer, policy);
 	print_run(printer, (struct run){ policy->settings, policy->n_settings, 0 });
-	print_map_end(printer);
+	print_end(printer, MAP);
 	return text_status(printer->out);
 }
 
