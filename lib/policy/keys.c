@@ -17,6 +17,8 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "policy/limit.h"
+#include "policy/network.h"
+#include "policy/view.h"
 
 /* clang-format off */
 static const char *const actions[] = { "allow", "deny", "require_review", "warn", "pass", NULL };
@@ -36,10 +38,6 @@ static const char *const devices[] = {
 	"null", "zero", "full", "random", "urandom", "tty", "pts", "shm", "dri", "nvidia", "kvm",
 	"fuse", "tun", "snd", "video", NULL,
 };
-static const char *const net_modes[] = { "none",  "loopback",	  "host",
-					 "proxy", "transparent", "veth",
-					 NULL };
-static const char *const views[] = { "none", "project", "system", NULL };
 static const char *const rotations[] = { "hourly", "daily", "weekly", "monthly", NULL };
 static const char *const exports[] = { "jsonl", NULL };
 static const char *const sandbox_types[] = {
@@ -130,7 +128,7 @@ static const struct policy_key keys[] = {
 	{ "defaults.exec", KEY_CHOICE, 0, default_actions, "for programs" },
 	{ "defaults.tool", KEY_CHOICE, 0, default_actions, "for everything else" },
 
-	{ "view", KEY_CHOICE, 0, views, "the implicit view: none, system directories, or also the project" },
+	{ "view", KEY_CHOICE, 0, view_names, "the implicit view: none, system directories, or also the project" },
 
 	{ "fs", KEY_MAP, 0, NULL, "files" },
 	{ "fs.rules", KEY_LIST, 0, NULL, "rules for files" },
@@ -155,7 +153,7 @@ static const struct policy_key keys[] = {
 	{ "net.rules[].host", KEY_HOSTS, 0, NULL, "host name" },
 	{ "net.rules[].ports", KEY_PORTS, 0, NULL, "ports and ranges: \"80,443,8000-9000\"" },
 	{ "net.rules[].tls", KEY_CHOICE, 0, tls_demands, "sni: only TLS to the host that was asked for; any: no demand" },
-	{ "net.mode", KEY_CHOICE, SET, net_modes, "how the sandbox is connected" },
+	{ "net.mode", KEY_CHOICE, SET, net_mode_names, "how the sandbox is connected" },
 	{ "net.allowed_hosts", KEY_TEXTS, 0, NULL, "groups of network_whitelist that the sandbox may reach" },
 	{ "net.loopback", KEY_MAP, 0, NULL, "ports of the host's loopback" },
 	{ "net.loopback.connect", KEY_LIST, SET, NULL, "ports that the command may connect to" },

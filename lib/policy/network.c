@@ -315,9 +315,10 @@ int network_parse_host_port(const char *text, struct host_port *ret, struct sbx_
 
 /* ---- the mode, and the rules implied by it ---- */
 
-static const char *const mode_names[N_NET_MODES] = {
+const char *const net_mode_names[] = {
 	[NET_NONE] = "none",   [NET_LOOPBACK] = "loopback",	  [NET_HOST] = "host",
 	[NET_PROXY] = "proxy", [NET_TRANSPARENT] = "transparent", [NET_VETH] = "veth",
+	[N_NET_MODES] = NULL,
 };
 
 static const struct match_value loopback_addresses[] = {
@@ -362,13 +363,13 @@ static const struct {
 
 const char *net_mode_name(enum net_mode mode)
 {
-	return mode_names[mode];
+	return net_mode_names[mode];
 }
 
 bool net_mode_find(const char *name, enum net_mode *ret)
 {
-	for (size_t i = 0; i < N_ELEMENTS(mode_names); i++)
-		if (strcmp(mode_names[i], name) == 0) {
+	for (size_t i = 0; net_mode_names[i]; i++)
+		if (strcmp(net_mode_names[i], name) == 0) {
 			*ret = (enum net_mode)i;
 			return true;
 		}

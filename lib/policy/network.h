@@ -64,6 +64,8 @@ enum net_mode {
 /* Maximum number of ports of the host's loopback that can be forwarded into one sandbox. */
 #define LOOPBACK_PORTS_MAX 32
 
+/* NULL-terminated. */
+extern const char *const net_mode_names[];
 const char *net_mode_name(enum net_mode mode);
 /* False if there is no such mode. */
 bool net_mode_find(const char *name, enum net_mode *ret);

@@ -89,21 +89,22 @@ static bool is_project_ruled(const struct policy *policy, const char *project)
 	return false;
 }
 
-static const char *const names[] = {
+const char *const view_names[] = {
 	[VIEW_NONE] = "none",
 	[VIEW_OF_PROJECT] = "project",
 	[VIEW_OF_SYSTEM] = "system",
+	NULL,
 };
 
 const char *view_name(const struct policy *policy)
 {
-	return names[policy->view];
+	return view_names[policy->view];
 }
 
 void view_set(struct policy *policy, const char *name)
 {
-	for (size_t i = 0; i < N_ELEMENTS(names); i++)
-		if (strcmp(names[i], name) == 0)
+	for (size_t i = 0; view_names[i]; i++)
+		if (strcmp(view_names[i], name) == 0)
 			policy->view = (enum policy_view_name)i;
 }
 

@@ -31,7 +31,9 @@ enum { VIEW_ROWS_MAX = 16 };
 void policy_view(const struct policy *policy, const char *project, bool has_own_tmp,
 		 struct view_row ret[VIEW_ROWS_MAX]);
 
-/* The value of the key 'view' for a policy with this view: "none", "project" or "system". */
+/* The values of the key 'view', NULL-terminated. */
+extern const char *const view_names[];
+/* The one for a policy with this view. */
 const char *view_name(const struct policy *policy);
 void view_set(struct policy *policy, const char *name);
 /* The view that the policy's dialect has unless the key says another. */
