@@ -58,7 +58,7 @@ static uint64_t default_memory(const struct planner *planner)
 static void choose_default(struct planner *planner, enum limit limit, struct plan_limit *ret)
 {
 	const struct policy_template *template = planner->chosen.template;
-	bool is_default = template == policy_template_default(false);
+	bool is_default = template == policy_template_find(NULL, NULL);
 
 	ret->value = is_default && limit == LIMIT_MEMORY ? default_memory(planner)
 							 : template->limits[limit];

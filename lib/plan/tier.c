@@ -132,10 +132,7 @@ int choose_template(struct planner *planner)
 {
 	const char *name = planner->request->template;
 
-	if (!name)
-		name = policy_get_text(planner->policy, "isolation.template");
-	planner->chosen.template = name ? policy_template_find(name)
-					: policy_template_default(planner->policy != NULL);
+	planner->chosen.template = policy_template_find(planner->policy, name);
 	if (!planner->chosen.template)
 		return error_fill(planner->err, -EINVAL,
 				  "the templates are code-executor, ai-provider, policy-sandbox",

@@ -40,17 +40,16 @@ const char *const policy_template_names[] = { "ai-provider", "code-executor", "p
 _Static_assert(N_ELEMENTS(templates) + 1 == N_ELEMENTS(policy_template_names),
 	       "a template without a name");
 
-const struct policy_template *policy_template_find(const char *name)
+const struct policy_template *policy_template_find(const struct policy *policy, const char *name)
 {
+	if (!name)
+		name = policy_get_text(policy, "isolation.template");
+	if (!name)
+		return policy ? &templates[0] : &without_policy;
 	for (size_t i = 0; i < N_ELEMENTS(templates); i++)
 		if (strcmp(templates[i].name, name) == 0)
 			return &templates[i];
 	return NULL;
-}
-
-const struct policy_template *policy_template_default(bool has_policy)
-{
-	return has_policy ? &templates[0] : &without_policy;
 }
 
 /* ---- limits ---- */

@@ -70,11 +70,9 @@ struct policy_template {
 
 /* Names for policy keys and options, NULL-terminated. */
 extern const char *const policy_template_names[];
-/* NULL if there is none. */
-const struct policy_template *policy_template_find(const char *name);
-/* The template if none is named: for a policy, or for a start without one (which has no name to be
- * found by). */
-const struct policy_template *policy_template_default(bool has_policy);
+/* The template @name; if that is NULL, the one that @policy names, or its default. Without a policy
+ * the default has no name to be found by. NULL if there is none of that name. */
+const struct policy_template *policy_template_find(const struct policy *policy, const char *name);
 
 const char *limit_name(enum limit limit);   /* "file_size", as below "limits." in a policy */
 const char *limit_option(enum limit limit); /* "--file-size", or NULL */

@@ -388,9 +388,7 @@ static int check_mounts(const struct policy *all, const struct policy *next, str
 /* The number that holds if no file has the limit of this path; UINT64_MAX: none. */
 static uint64_t limit_without_file(const struct policy *all, const char *path)
 {
-	const char *name = policy_get_text(all, "isolation.template");
-	const struct policy_template *template =
-		name ? policy_template_find(name) : policy_template_default(true);
+	const struct policy_template *template = policy_template_find(all, NULL);
 
 	for (int limit = 0; limit < N_LIMITS && strncmp(path, "limits.", 7) == 0; limit++)
 		if (strcmp(path + 7, limit_name((enum limit)limit)) == 0)

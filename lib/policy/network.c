@@ -395,11 +395,8 @@ static struct net_choice choose_by_template(const struct policy *policy, const c
 {
 	const struct setting *setting =
 		name ? NULL : policy_get_setting(policy, "isolation.template");
-	const struct policy_template *template;
+	const struct policy_template *template = policy_template_find(policy, name);
 
-	if (setting)
-		name = setting->text;
-	template = name ? policy_template_find(name) : policy_template_default(policy != NULL);
 	return (struct net_choice){ .mode = template ? template->net_mode : NET_NONE,
 				    .setting = setting,
 				    .is_of_policy = setting != NULL };

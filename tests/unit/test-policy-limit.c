@@ -43,9 +43,9 @@ static void an_option_is_the_key_with_dashes(void)
 static void the_templates_set_their_limits(void)
 {
 	const uint64_t mib = UINT64_C(1) << 20, sec = 1000000;
-	const struct policy_template *executor = policy_template_find("code-executor");
-	const struct policy_template *provider = policy_template_find("ai-provider");
-	const struct policy_template *evaluator = policy_template_find("policy-sandbox");
+	const struct policy_template *executor = policy_template_find(NULL, "code-executor");
+	const struct policy_template *provider = policy_template_find(NULL, "ai-provider");
+	const struct policy_template *evaluator = policy_template_find(NULL, "policy-sandbox");
 
 	expect_eq(executor->limits[LIMIT_MEMORY], 1024 * mib);
 	expect_eq(executor->limits[LIMIT_CPU], 1000);
@@ -63,13 +63,15 @@ static void the_templates_set_their_limits(void)
 
 static void every_template_is_found_by_its_name(void)
 {
+	static const struct policy empty;
+
 	for (const char *const *name = policy_template_names; *name; name++)
-		expect_str(policy_template_find(*name)->name, *name);
-	expect(!policy_template_find("default"));
-	expect_str(policy_template_default(true)->name, "code-executor");
-	expect_str(policy_template_default(false)->name, "default");
-	expect_eq(policy_template_default(false)->limits[LIMIT_PIDS], 4096);
-	expect_eq(policy_template_default(false)->limits[LIMIT_TIME], 0);
+		expect_str(policy_template_find(NULL, *name)->name, *name);
+	expect(!policy_template_find(NULL, "default"));
+	expect_str(policy_template_find(&empty, NULL)->name, "code-executor");
+	expect_str(policy_template_find(NULL, NULL)->name, "default");
+	expect_eq(policy_template_find(NULL, NULL)->limits[LIMIT_PIDS], 4096);
+	expect_eq(policy_template_find(NULL, NULL)->limits[LIMIT_TIME], 0);
 }
 
 static void a_value_is_written_as_it_is_read(void)
