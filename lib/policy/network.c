@@ -262,9 +262,9 @@ bool network_next_port(const char **at, const char **ret_item, size_t *ret_len)
 	return true;
 }
 
-/* The colon before the port, or NULL; an address in brackets ends at its ']'. */
-static const char *find_port(const char *text)
+const char *network_find_port(const char *text)
 {
+	/* An address in brackets ends at its ']'. */
 	const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;
 	const char *colon = strrchr(bracket ? bracket : text, ':');
 
@@ -275,7 +275,7 @@ static const char *find_port(const char *text)
 
 int network_parse_host_port(const char *text, struct host_port *ret, struct sbx_error *err)
 {
-	const char *colon = find_port(text);
+	const char *colon = network_find_port(text);
 	size_t len = colon ? (size_t)(colon - text) : strlen(text);
 	struct host_port made = { .is_address = false };
 	struct port_range range;

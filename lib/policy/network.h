@@ -41,6 +41,10 @@ int network_parse_ports(const char *text, size_t len, struct port_range *ret,
  * *@at must be the text at first. */
 bool network_next_port(const char **at, const char **ret_item, size_t *ret_len);
 
+/* The colon before the port in "HOST:PORT" and "[ADDRESS]:PORT"; NULL if there is none, as in
+ * "::1".
+ */
+const char *network_find_port(const char *text);
 /* "HOST", "HOST:PORT", "ADDRESS", "[ADDRESS]:PORT" */
 struct host_port {
 	char host[HOST_BYTES_MAX + 8]; /* without brackets */

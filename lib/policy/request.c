@@ -22,6 +22,7 @@
 #include "base/suggest.h"
 #include "base/units.h"
 #include "policy/model.h"
+#include "policy/network.h"
 
 enum request_member {
 	MEMBER_OP,
@@ -469,11 +470,9 @@ static int add_host(struct request_draft *draft, const char *word, struct sbx_er
 {
 	const char *end = word[0] == '[' ? strchr(word, ']') : NULL;
 	const char *host = end ? word + 1 : word;
-	const char *colon = strrchr(end ? end : word, ':');
+	const char *colon = network_find_port(word);
 	uint64_t port;
 
-	if (!end && colon && strchr(word, ':') != colon)
-		colon = NULL;
 	if (!end)
 		end = colon ? colon : word + strlen(word);
 	else if (end[1] != '\0' && colon != end + 1)
