@@ -532,14 +532,18 @@ static void take_rows(struct loader *loader)
 {
 	struct policy *policy = loader->policy;
 
+	if (loader->no_memory)
+		return;
 	policy->rules = loader->rules.rows;
 	policy->n_rules = loader->rules.n_rows;
 	policy->settings = loader->settings.rows;
 	policy->n_settings = loader->settings.n_rows;
 	policy->extensions = loader->extensions.rows;
 	policy->n_extensions = loader->extensions.n_rows;
-	if (!loader->no_memory && loader->n_mistakes == 0)
+	if (loader->n_mistakes == 0)
 		load_try_examples(loader);
+	if (!loader->no_memory)
+		check_secrets(loader);
 }
 
 /* Returns the number of mistakes, or negative errno. Sets *@ret only if there were none. */
@@ -562,16 +566,10 @@ static int load(struct loader *loader, const char *name, const void *bytes, size
 		walk_text(loader, root);
 	else
 		loader->no_memory = true;
-	if (text_status(&loader->path) < 0)
-		loader->no_memory = true;
-	if (!loader->no_memory)
-		check_all_names(loader);
-	if (!loader->no_memory)
-		finish_settings(loader);
-	if (!loader->no_memory)
-		take_rows(loader);
-	if (!loader->no_memory)
-		check_secrets(loader);
+	loader->no_memory |= text_status(&loader->path) < 0;
+	check_all_names(loader);
+	finish_settings(loader);
+	take_rows(loader);
 	report_mistake(loader);
 	if (loader->no_memory)
 		return -ENOMEM;
