@@ -216,12 +216,6 @@ static const char *rest_of(const char *path, const char *directory)
 	return rest_below(path, strcmp(directory, "/") == 0 ? "" : directory);
 }
 
-/* The row's path at the place, or NULL. */
-static const char *row_at(const struct credential_place *place, const struct credential_row *row)
-{
-	return after_prefix(row->path, place->prefix);
-}
-
 /* Adds a struct credential whose path is @directory and @rest joined; for "" @directory alone. */
 static int add(struct arena *arena, struct arena_rows *found, const char *directory,
 	       const char *rest, unsigned kinds)
@@ -245,7 +239,7 @@ static int add_rows(struct arena *arena, struct arena_rows *found,
 {
 	for (size_t i = 0; i < tables[place->table].n_rows; i++) {
 		const struct credential_row *row = &tables[place->table].rows[i];
-		const char *path = row_at(place, row);
+		const char *path = after_prefix(row->path, place->prefix);
 		const char *rest = path && inside ? rest_below(path, inside) : path;
 
 		if (rest && *rest && add(arena, found, place->path, path, row->kinds) < 0)
@@ -284,7 +278,7 @@ static const char *match_rows(const struct credential_place *place, const char *
 
 	for (size_t i = 0; i < tables[place->table].n_rows; i++) {
 		const struct credential_row *row = &tables[place->table].rows[i];
-		const char *path = row_at(place, row);
+		const char *path = after_prefix(row->path, place->prefix);
 
 		if (!path || !rest_below(rest, path) || (found && strlen(path) < strlen(found)))
 			continue;

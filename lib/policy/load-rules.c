@@ -203,14 +203,13 @@ static void load_condition(struct loader *loader, const struct tree_node *map,
 }
 
 static void set_value(struct loader *loader, struct condition *condition, enum match_key key,
-		      const char *text, bool literal, struct tree_place place)
+		      const char *text, struct tree_place place)
 {
 	struct match_value *value = load_alloc(loader, sizeof(*value));
 
 	if (!value)
 		return;
 	value->text = copy_value(loader, key == MATCH_HOST, text, strlen(text));
-	value->literal = literal;
 	value->place.at = place;
 	condition->lists[key] = (struct match_list){
 		.present = true, .values = value, .n_values = 1, .place.at = place
@@ -435,10 +434,9 @@ static void add_host(struct loader *loader, const struct tree_node *item)
 		return;
 	rule->action = POLICY_ALLOW;
 	rule->match.operations = operation_set("net.connect");
-	set_value(loader, &rule->match, host.is_address ? MATCH_CIDR : MATCH_HOST, host.host, false,
+	set_value(loader, &rule->match, host.is_address ? MATCH_CIDR : MATCH_HOST, host.host,
 		  item->place);
-	set_value(loader, &rule->match, MATCH_PORT, host.port[0] ? host.port : "443", false,
-		  item->place);
+	set_value(loader, &rule->match, MATCH_PORT, host.port[0] ? host.port : "443", item->place);
 }
 
 static void add_hosts(struct loader *loader, const struct tree_node *list)
