@@ -661,18 +661,13 @@ static void resolve_texts(struct writer *writer)
 
 static int write_sections(struct writer *writer)
 {
+	static int (*const parts[])(struct writer * writer) = { write_bytes, write_words,
+								nodes_write, write_index };
 	struct builder *builder = writer->builder;
-	int r = write_bytes(writer);
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	r = write_words(writer);
-	if (r < 0)
-		return r;
-	r = nodes_write(writer);
-	if (r < 0)
-		return r;
-	r = write_index(writer);
+	for (size_t i = 0; i < N_ELEMENTS(parts) && r >= 0; i++)
+		r = parts[i](writer);
 	if (r < 0)
 		return r;
 	r = writer_gather(writer, SECTION_PLAIN, &builder->plain,
