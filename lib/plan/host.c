@@ -114,16 +114,11 @@ static const char *const *finish(struct planner *planner, struct arena_rows *pat
 static int list_paths(struct planner *planner, const char *const **ret,
 		      const char *const **ret_made)
 {
+	static planner_part *const parts[] = { choose_template, make_environment, mark_all, NULL };
 	struct arena_rows paths = { .rows = NULL };
 	const char *directory;
-	int r = choose_template(planner);
+	int r = planner_run(planner, parts);
 
-	if (r < 0)
-		return r;
-	r = make_environment(planner);
-	if (r < 0)
-		return r;
-	r = mark_all(planner);
 	if (r < 0)
 		return r;
 	add_marks(planner, &paths);

@@ -372,13 +372,12 @@ static void deny_where_shown(struct planner *planner)
 
 int mark_all(struct planner *planner)
 {
-	static int (*const parts[])(struct planner * planner) = {
-		mark_rules, mark_requested, mark_mounts, mark_secrets, mark_sockets, mark_devices,
+	static planner_part *const parts[] = {
+		mark_rules,   mark_requested, mark_mounts, mark_secrets,
+		mark_sockets, mark_devices,   NULL,
 	};
-	int r = 0;
+	int r = planner_run(planner, parts);
 
-	for (size_t i = 0; i < N_ELEMENTS(parts) && r == 0; i++)
-		r = parts[i](planner);
 	if (r < 0)
 		return r;
 	mark_system(planner);

@@ -270,6 +270,9 @@ struct plan_notice *planner_note(struct planner *planner, const char *what, cons
 struct plan_notice *planner_advise(struct planner *planner, const char *what, const char *why,
 				   const char *fix);
 int planner_status(struct planner *planner);
+/* Runs the parts, of which the last one is NULL, until one fails. */
+typedef int planner_part(struct planner *planner);
+int planner_run(struct planner *planner, planner_part *const parts[]);
 /* Fills planner->err with what, why and fix; returns @code. */
 int planner_refuse(struct planner *planner, int code, const char *what, const char *why,
 		   const char *fix);

@@ -174,6 +174,17 @@ int planner_status(struct planner *planner)
 	return r;
 }
 
+int planner_run(struct planner *planner, planner_part *const parts[])
+{
+	for (size_t i = 0; parts[i]; i++) {
+		int r = parts[i](planner);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 int planner_refuse(struct planner *planner, int code, const char *what, const char *why,
 		   const char *fix)
 {
@@ -398,30 +409,22 @@ static void copy_request(struct planner *planner)
 
 static int choose(struct planner *planner)
 {
-	int r = 0;
-	static int (*const parts[])(struct planner * planner) = {
+	static planner_part *const choices[] = {
 		check_request,	 choose_template, choose_tier,	  check_ptrace,
 		choose_identity, choose_limits,	  choose_network, make_environment,
-		mark_all,	 hold_limits,	  check_layers,
+		mark_all,	 hold_limits,	  check_layers,	  NULL,
 	};
+	static planner_part *const decisions[] = {
+		decide_all, check_nested, decide_ports, view_build, NULL,
+	};
+	int r = planner_run(planner, choices);
 
-	for (size_t i = 0; i < N_ELEMENTS(parts) && r >= 0; i++)
-		r = parts[i](planner);
 	if (r < 0)
 		return r;
 	mark_program(planner);
 	if (planner->plan->tier == TIER_FULL)
 		mark_links(planner);
-	r = decide_all(planner);
-	if (r < 0)
-		return r;
-	r = check_nested(planner);
-	if (r < 0)
-		return r;
-	r = decide_ports(planner);
-	if (r < 0)
-		return r;
-	r = view_build(planner);
+	r = planner_run(planner, decisions);
 	if (r < 0)
 		return r;
 	note_other_names(planner);
