@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "policy/compose.h"
 #include "policy/decide.h"
+#include "policy/enforcement.h"
 
 /* A name of this byte stands for every name that no rule and no option contains. */
 #define FRESH_BYTE '\x01'
@@ -189,7 +190,7 @@ static int compose(struct planner *planner, struct decided *decided)
 	const struct composition with = {
 		.project = planner->request->project,
 		.is_worst_case = true,
-		.level = planner->chosen.is_nested ? "L1" : "L2",
+		.level = policy_sandbox_level(planner->policy),
 		.home = planner->chosen.home,
 		.has_own_tmp = has_own_tmp(planner),
 		.is_limiting_exec = is_limiting_exec(planner),
@@ -234,7 +235,7 @@ static void ask(const struct planner *planner, const char *operation, const char
 		.operation = operation,
 		.path = path,
 		.project_root = planner->request->project,
-		.sandbox = planner->chosen.is_nested ? "L1" : "L2",
+		.sandbox = policy_sandbox_level(planner->policy),
 		.has_size = true,
 	};
 

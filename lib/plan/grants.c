@@ -185,18 +185,10 @@ int mark_requested(struct planner *planner)
 	return mark_output(planner);
 }
 
-static int refuse_mount(struct planner *planner, struct step_origin origin, const char *why,
-			const char *fix)
+static int mark_mount(struct planner *planner, const struct policy_mount *mount,
+		      struct step_origin origin)
 {
-	return error_fill(planner->err, -EINVAL, why, fix, "cannot mount as %s says",
-			  origin_text(&origin));
-}
-
-static int mark_mount(struct planner *planner, const struct policy_mount *mount)
-{
-	const char *inside =
-		planner_keep(planner, planner_project_path(planner, mount->target->text));
-	struct step_origin origin = origin_of_setting(planner, mount->target);
+	const char *inside = planner_project_path(planner, mount->target->text);
 	struct mark *mark;
 	int r = check_target(planner, inside, origin);
 
@@ -207,7 +199,7 @@ static int mark_mount(struct planner *planner, const struct policy_mount *mount)
 	mark->content = modes[mount->mode].content;
 	mark->flags = MARK_RULED | MARK_ASKED | (mount->is_optional ? MARK_OPTIONAL : 0);
 	if (mount->source)
-		mark->source = planner_keep(planner, planner_project_path(planner, mount->source));
+		mark->source = planner_project_path(planner, mount->source);
 	if (mark->source && strcmp(mark->source, inside) == 0) {
 		mark->source = NULL;
 		mark->flags |= MARK_OF_HOST;
@@ -247,15 +239,20 @@ int mark_mounts(struct planner *planner)
 {
 	const struct policy *policy = planner->policy;
 	struct policy_mount mount;
-	int r = 0;
 
-	for (size_t i = 0; policy && r == 0 && policy_get_mount(policy, i, &mount); i++) {
+	for (size_t i = 0; policy && policy_get_mount(policy, i, &mount); i++) {
 		const char *fix = "", *why = mount_refusal(policy, i, &fix);
+		struct step_origin origin = origin_of_setting(planner, mount.target);
+		int r;
 
-		r = why ? refuse_mount(planner, origin_of_setting(planner, mount.target), why, fix)
-			: mark_mount(planner, &mount);
+		if (why)
+			return error_fill(planner->err, -EINVAL, why, fix,
+					  "cannot mount as %s says", origin_text(&origin));
+		r = mark_mount(planner, &mount, origin);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : check_own_sources(planner);
+	return check_own_sources(planner);
 }
 
 static void mark_secret(struct planner *planner, const char *name, const char *path,

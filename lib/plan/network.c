@@ -260,9 +260,8 @@ int mark_sockets(struct planner *planner)
 	for (size_t i = 0; (item = policy_get_item(planner->policy, "net.unix", i)); i++) {
 		struct mark *mark =
 			planner_add_mark(planner, MARK_ALLOW,
-					 planner_keep(planner,
-						      planner_project_path(planner, item->text)),
-					 RIGHTS_FILES, origin_of_setting(planner, item));
+					 planner_project_path(planner, item->text), RIGHTS_FILES,
+					 origin_of_setting(planner, item));
 
 		mark->content = CONTENT_SOCKET;
 		mark->flags = MARK_ASKED | MARK_RULED;

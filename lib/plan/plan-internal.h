@@ -276,7 +276,7 @@ int planner_run(struct planner *planner, planner_part *const parts[]);
 /* Fills planner->err with what, why and fix; returns @code. */
 int planner_refuse(struct planner *planner, int code, const char *what, const char *why,
 		   const char *fix);
-/* Resolves a path of a setting: "." and "./a" are below the project. */
+/* Resolves a path of a setting: "." and "./a" are below the project. Lives as long as the plan. */
 const char *planner_project_path(struct planner *planner, const char *path);
 /* Facts of the host; synthesised for paths that probing adds by itself. NULL if the host was not
  * asked. */

@@ -25,6 +25,7 @@
 #include "policy/decide.h"
 #include "policy/enforcement.h"
 #include "policy/guarded.h"
+#include "policy/view.h"
 
 /* ---- shared by all parts: memory, lists, messages, and the answers of policy and host ---- */
 
@@ -193,11 +194,11 @@ int planner_refuse(struct planner *planner, int code, const char *what, const ch
 
 const char *planner_project_path(struct planner *planner, const char *path)
 {
-	if (path[0] == '/')
-		return path;
-	if (strncmp(path, "./", 2) == 0)
-		path += 2;
-	return planner_join(planner, planner->request->project, strcmp(path, ".") == 0 ? "" : path);
+	const char *outside =
+		view_setting_path(path, planner->request->project, planner->memory.scratch);
+
+	planner->memory.is_exhausted |= !outside;
+	return planner_keep(planner, outside ? outside : "");
 }
 
 static const struct host_path *assume(struct planner *planner, const char *path,
