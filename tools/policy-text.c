@@ -46,7 +46,7 @@ static void add_origins(struct text *out, const struct policy *policy)
 		text_add(out, "# from ");
 		text_add_visible_string(out, source->name);
 		text_add(out, source->narrows ? ", which only narrows, sha256 " : ", sha256 ");
-		digest_add_hex(out, source->digest);
+		text_add_hex(out, source->digest, DIGEST_SIZE);
 		text_add_char(out, '\n');
 	}
 }

@@ -435,7 +435,7 @@ static void print_digest(char ret[65], const void *bytes, size_t n_bytes)
 	uint8_t digest[DIGEST_SIZE];
 
 	digest_of(bytes, n_bytes, digest);
-	digest_add_hex(&hex, digest);
+	text_add_hex(&hex, digest, DIGEST_SIZE);
 	memcpy(ret, text_string(&hex), hex.len < 64 ? hex.len : 64);
 	ret[64] = '\0';
 }

@@ -91,7 +91,7 @@ static int load_policy(struct alone *alone, const char *path, struct sbx_error *
 		r = artefact_open(block, n_bytes, &artefact, err);
 	if (r < 0)
 		return r;
-	digest_add_hex(&alone->digest, artefact.header->policy_digest);
+	text_add_hex(&alone->digest, artefact.header->policy_digest, DIGEST_SIZE);
 	r = text_status(&alone->digest);
 	if (r == 0)
 		r = handover_seal(block, n_bytes, &alone->handover.artefact);

@@ -232,7 +232,7 @@ const char *spawn_hex(struct spawn_run *run, const uint8_t digest[DIGEST_SIZE])
 {
 	_cleanup_text_ struct text hex = TEXT_INIT;
 
-	digest_add_hex(&hex, digest);
+	text_add_hex(&hex, digest, DIGEST_SIZE);
 	return arena_copy(&run->arena, text_string(&hex), hex.len);
 }
 

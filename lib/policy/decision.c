@@ -54,33 +54,6 @@ int decision_status(enum policy_action verdict)
 	return statuses[verdict];
 }
 
-/* The eight hexadecimal digits of four bytes, one digit per byte, the first in the low bits. */
-static uint64_t hex_digits(uint32_t bytes)
-{
-	uint64_t spread = bytes, digits, letters;
-
-	spread = (spread | spread << 16) & 0x0000ffff0000ffffu;
-	spread = (spread | spread << 8) & 0x00ff00ff00ff00ffu;
-	digits = (spread >> 4 & 0x000f000f000f000fu) | (spread & 0x000f000f000f000fu) << 8;
-	/* SWAR hex: adding 6 to a nibble sets bit 4 exactly if it was above 9. */
-	letters = (digits + 0x0606060606060606u) >> 4 & 0x0101010101010101u;
-	return digits + 0x3030303030303030u + letters * ('a' - '0' - 10);
-}
-
-void digest_add_hex(struct text *out, const uint8_t digest[32])
-{
-	char *at = text_extend(out, 64);
-
-	for (size_t i = 0; at && i < 32; i += 4, at += 8) {
-		uint32_t bytes;
-		uint64_t digits;
-
-		memcpy(&bytes, digest + i, sizeof(bytes));
-		digits = htole64(hex_digits(le32toh(bytes)));
-		memcpy(at, &digits, sizeof(digits));
-	}
-}
-
 /* Adds @text, which may be an attacker's, between two texts of sbx. */
 static void add_shown(struct text *out, const char *before, const char *text, const char *after)
 {
@@ -715,7 +688,7 @@ static void write_digest(struct json_writer *json, const struct artefact *artefa
 {
 	json_add_plain_name(json, "policy");
 	text_add_char(json->out, '"');
-	digest_add_hex(json->out, artefact->header->policy_digest);
+	text_add_hex(json->out, artefact->header->policy_digest, DIGEST_SIZE);
 	text_add_char(json->out, '"');
 	json->needs_comma = true;
 }

@@ -69,5 +69,3 @@ void decision_add_fix(struct text *out, const struct artefact *artefact,
 /* The exit status for a verdict: 0 allow and warn, 1 deny, 3 review. Of several, deny takes
  * precedence, then review. */
 int decision_status(enum policy_action verdict);
-/* Adds the digest in hexadecimal. */
-void digest_add_hex(struct text *out, const uint8_t digest[32]);

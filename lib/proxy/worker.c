@@ -145,7 +145,7 @@ static int check_digest(const struct proxy_policy *policy, const char *digest,
 {
 	_cleanup_text_ struct text hex = TEXT_INIT;
 
-	digest_add_hex(&hex, proxy_policy_digest(policy));
+	text_add_hex(&hex, proxy_policy_digest(policy), DIGEST_SIZE);
 	if (strcmp(text_string(&hex), digest) == 0)
 		return 0;
 	return error_fill(err, -EBADMSG, "its digest is not the one that was announced", NULL,

@@ -206,7 +206,7 @@ static void tell_status(struct server *server)
 
 	if (!server->options.service)
 		return;
-	digest_add_hex(&digest, server_digest(server));
+	text_add_hex(&digest, server_digest(server), DIGEST_SIZE);
 	service_status(server->options.service,
 		       "policy %.12s: %llu allowed, %llu warned, %llu to review, %llu denied, "
 		       "%llu errors; %zu clients%s%s",

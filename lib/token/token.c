@@ -19,6 +19,7 @@
 #include <sbx/error.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "policy/decide.h"
 #include "policy/model.h"
 #include "token/scope.h"
@@ -431,17 +432,6 @@ static struct token *token_new(const struct token_terms *terms)
 	return token;
 }
 
-static void print_handle(const uint8_t handle[HANDLE_SIZE], char ret[TOKEN_TEXT_SIZE])
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < HANDLE_SIZE; i++) {
-		ret[2 * i] = digits[handle[i] >> 4];
-		ret[2 * i + 1] = digits[handle[i] & 15];
-	}
-	ret[2 * HANDLE_SIZE] = '\0';
-}
-
 static int issue(struct token_table *table, const struct token_terms *terms, struct token *parent,
 		 const uint8_t digest[32], uint64_t now_usec, struct token_info *ret,
 		 struct sbx_error *err)
@@ -459,7 +449,7 @@ static int issue(struct token_table *table, const struct token_terms *terms, str
 	if (getrandom(token->handle, HANDLE_SIZE, 0) != HANDLE_SIZE)
 		return sbx_error_what(err, -EIO, "cannot get random bits for the token");
 	memcpy(token->digest, digest, sizeof(token->digest));
-	print_handle(token->handle, token->info.text);
+	hex_print(token->handle, HANDLE_SIZE, token->info.text);
 	token->info.nonce = ++table->nonce;
 	token->info.expires_usec = now_usec + terms->ttl_usec;
 	token->parent = parent;

@@ -315,31 +315,6 @@ static void the_status_of_a_verdict_is_the_contract(void)
 	expect_eq(decision_status(POLICY_PASS), 1);
 }
 
-static void a_digest_is_64_hexadecimal_digits(void)
-{
-	uint8_t digest[32] = { 0x01, 0xab, 0xff };
-	_cleanup_text_ struct text text = TEXT_INIT;
-
-	digest_add_hex(&text, digest);
-	expect_eq(text.len, 64);
-	expect(strncmp(text.data, "01abff00", 8) == 0);
-}
-
-static void every_byte_of_a_digest_is_two_digits(void)
-{
-	for (unsigned byte = 0; byte < 256; byte++) {
-		_cleanup_text_ struct text text = TEXT_INIT, want = TEXT_INIT;
-		uint8_t digest[32];
-
-		for (size_t i = 0; i < sizeof(digest); i++) {
-			digest[i] = (uint8_t)(byte * (i + 1));
-			text_addf(&want, "%02x", digest[i]);
-		}
-		digest_add_hex(&text, digest);
-		expect_str(text_string(&text), text_string(&want));
-	}
-}
-
 static const struct test tests[] = {
 	TEST(a_default_denial_shows_the_rule_to_add),
 	TEST(a_denial_names_the_rule_its_place_and_its_reason),
@@ -358,8 +333,6 @@ static const struct test tests[] = {
 	TEST(a_decision_is_one_line_with_everything_in_it),
 	TEST(a_decision_repeats_the_id_as_it_was),
 	TEST(the_status_of_a_verdict_is_the_contract),
-	TEST(a_digest_is_64_hexadecimal_digits),
-	TEST(every_byte_of_a_digest_is_two_digits),
 	TEST_END,
 };
 

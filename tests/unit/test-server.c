@@ -479,7 +479,7 @@ static void a_reload_does_not_change_what_has_begun(void)
 	rig_write(&rig, policy);
 	expect_eq(server_reload(rig.server, "test", NULL), 1);
 	(void)patient_extension(&rig);
-	digest_add_hex(&before, server_digest(rig.server));
+	text_add_hex(&before, server_digest(rig.server), DIGEST_SIZE);
 	client = main_client(&rig);
 	say(client, SRC);
 	turn_all(&rig);

@@ -283,7 +283,21 @@ static void decodes_the_character_of_a_sequence(void)
 	}
 }
 
+static void every_byte_is_two_hexadecimal_digits(void)
+{
+	_cleanup_text_ struct text text = TEXT_INIT, want = TEXT_INIT;
+
+	for (unsigned byte = 0; byte < 256; byte++) {
+		const uint8_t bytes[] = { (uint8_t)byte, 0xa5 };
+
+		text_add_hex(&text, bytes, sizeof(bytes));
+		text_addf(&want, "%02xa5", byte);
+	}
+	expect_str(text_string(&text), text_string(&want));
+}
+
 static const struct test tests[] = {
+	TEST(every_byte_is_two_hexadecimal_digits),
 	TEST(an_empty_text_is_an_empty_string),
 	TEST(taking_an_empty_text_gives_a_string_not_null),
 	TEST(grows_over_many_additions),
