@@ -352,6 +352,14 @@ static bool adds_nothing(const struct rule *inner, const struct rule *outer)
 	       a->max_file_size_bytes == b->max_file_size_bytes && a->tls == b->tls;
 }
 
+/* Special addresses (special.h) are allowed only by a rule with 'cidr', where sbx-proxy connects.
+ */
+static bool opens_special(const struct rule *rule)
+{
+	return policy_permits(rule->action) && rule->match.lists[MATCH_CIDR].present &&
+	       (rule->match.operations & operation_set("net.connect"));
+}
+
 static bool is_under(const struct rule *inner, const struct rule *outer)
 {
 	return (inner->match.operations & ~outer->match.operations) == 0 &&
@@ -365,7 +373,8 @@ static bool is_under(const struct rule *inner, const struct rule *outer)
 static bool is_shadowed(const struct rule *rule, const struct rule *other)
 {
 	if (rule->action == POLICY_PASS || rule->place.source != other->place.source ||
-	    !adds_nothing(rule, other) || !is_under(rule, other))
+	    (opens_special(rule) && !opens_special(other)) || !adds_nothing(rule, other) ||
+	    !is_under(rule, other))
 		return false;
 	return other < rule || rule->n_exceptions > 0 || !adds_nothing(other, rule) ||
 	       !is_under(other, rule);

@@ -268,6 +268,22 @@ static void a_rule_that_adds_something_is_not_superfluous(void)
 		"");
 }
 
+static void only_a_rule_with_cidr_makes_one_with_cidr_superfluous(void)
+{
+	expect_warnings(RULES RULE("a", "syscall: net.connect, host: a.test", "allow")
+				RULE("b", "syscall: net.connect, host: a.test, cidr: 10.0.0.1",
+				     "allow"),
+			"");
+	expect_warnings(RULES RULE("a", "syscall: net.connect, cidr: 10.0.0.0/8", "allow")
+				RULE("b", "syscall: net.connect, host: a.test, cidr: 10.0.0.1",
+				     "allow"),
+			"W06 5:3");
+	expect_warnings(RULES RULE("a", "syscall: net.connect, host: a.test", "deny")
+				RULE("b", "syscall: net.connect, host: a.test, cidr: 10.0.0.1",
+				     "deny"),
+			"W06 5:3");
+}
+
 static void warns_of_stars_beside_other_characters(void)
 {
 	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: [src/**.c]", "deny"),
@@ -639,6 +655,7 @@ static const struct test tests[] = {
 	TEST(an_allow_that_reaches_beyond_a_deny_is_fine),
 	TEST(warns_of_a_superfluous_rule),
 	TEST(a_rule_that_adds_something_is_not_superfluous),
+	TEST(only_a_rule_with_cidr_makes_one_with_cidr_superfluous),
 	TEST(warns_of_stars_beside_other_characters),
 	TEST(warns_of_rules_that_the_kernel_cannot_enforce),
 	TEST(rules_that_the_kernel_enforces_are_fine),
