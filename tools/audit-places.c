@@ -139,8 +139,14 @@ int places_directory(const struct audit_values *values, struct text *out, struct
 	return text_status(out);
 }
 
-void places_explain_missing(const struct audit_values *values, struct sbx_error *err)
+void places_explain(const struct audit_values *values, int r, struct sbx_error *err)
 {
+	if (r == -ENOTDIR)
+		sbx_error_fix(err, "name the directory of a log");
+	else if (r != -ENOENT)
+		sbx_error_fix(err, "check the permissions of the directory");
+	if (r != -ENOENT)
+		return;
 	error_explain(err, "there is no log",
 		      values->directory
 			      ? "create it: sbx-audit setup"

@@ -39,8 +39,7 @@ int rows_open(const struct audit_values *values, struct rows *ret, struct sbx_er
 		r = -ENOENT;
 	if (r < 0) {
 		(void)sbx_error_what(err, r, "cannot read the log '%s'", text_string(&directory));
-		if (r == -ENOENT)
-			places_explain_missing(values, err);
+		places_explain(values, r, err);
 		return r;
 	}
 	*ret = rows;

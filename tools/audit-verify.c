@@ -344,10 +344,7 @@ static int open_directory(const struct audit_values *values, struct sbx_error *e
 	if (fd >= 0)
 		return fd;
 	r = sbx_error_what(err, -errno, "cannot read the log '%s'", text_string(&directory));
-	if (r == -ENOENT)
-		places_explain_missing(values, err);
-	else
-		sbx_error_fix(err, "check the permissions of the directory");
+	places_explain(values, r, err);
 	return r;
 }
 

@@ -97,8 +97,8 @@ int audit_make_log(const struct audit_values *values, struct sbx_error *err);
 
 /* /var/lib/sbx/audit for root, else sbx/audit in the state directory; --log overrides both. */
 int places_directory(const struct audit_values *values, struct text *out, struct sbx_error *err);
-/* Fills why and fix for a missing log. */
-void places_explain_missing(const struct audit_values *values, struct sbx_error *err);
+/* Fills why and fix for a log that is missing (-ENOENT), and fix for one that cannot be opened. */
+void places_explain(const struct audit_values *values, int r, struct sbx_error *err);
 /* Opens the log for writing and imports the spool. Reports damage at its end. */
 int places_open(struct tool_run *run, struct audit_log **ret, struct sbx_error *err);
 /* ---- sbx-audit.c ---- */

@@ -71,6 +71,14 @@ static int lock_directory(int directory, uint64_t wait_usec)
 	return 0;
 }
 
+static const char *what_to_do(int error)
+{
+	if (error == ENOENT)
+		return "create it with 'sbx-audit setup'";
+	return error == ENOTDIR ? "name the directory of a log"
+				: "check the permissions of the directory";
+}
+
 int log_open_directory(const struct audit_log_options *options, struct sbx_error *err)
 {
 	const char *path = options->directory;
@@ -79,7 +87,7 @@ int log_open_directory(const struct audit_log_options *options, struct sbx_error
 	int r;
 
 	if (directory < 0)
-		return log_fail(err, -errno, path, NULL, "create it with 'sbx-audit setup'");
+		return log_fail(err, -errno, path, NULL, what_to_do(errno));
 	if (fstat(directory, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 022) != 0)
 		return log_fail(err, -EPERM, path, "other users could write to the directory",
 				"change its owner to the user of the log, and its mode to 0700");

@@ -26,6 +26,10 @@ check a_log_that_is_missing_cannot_be_read all_end_with 5 "$work/nowhere"
 check setup_is_named_for_it err_has 'fix: create it: sbx-audit setup'
 check an_empty_directory_cannot_be_read all_end_with 5 "$work/empty"
 check a_file_in_the_place_of_a_log_cannot_be_read all_end_with 5 "$work/file"
+for verb in tail verify append; do
+	run sbx-audit $verb -l "$work/file" </dev/null
+	check "${verb}_asks_for_a_directory" err_has 'fix: name the directory of a log'
+done
 check a_segment_that_is_no_database_cannot_be_read all_end_with 5 "$work/junk"
 check a_log_that_is_there_can_be_read all_end_with 0 "$log"
 
