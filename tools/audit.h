@@ -63,11 +63,12 @@ struct audit_values {
 	OPTION("witness", 0, OPTION_STRING, witness_command, "CMD", "pass each new head to CMD")
 #define OPTION_SEGMENT_SIZE                                                                        \
 	OPTION("segment-size", 0, OPTION_SIZE, segment_size, "SIZE",                               \
-	       "size of a large segment (256MiB)")
+	       "size of a large segment (256MiB)", .is_above_zero = true)
 #define OPTIONS_OF_RETENTION                                                                       \
-	OPTION("max-size", 0, OPTION_SIZE, max_size, "SIZE", "maximum size of the log (1GiB)"),    \
+	OPTION("max-size", 0, OPTION_SIZE, max_size, "SIZE", "maximum size of the log (1GiB)",     \
+	       .is_above_zero = true),                                                             \
 		OPTION("retention-days", 0, OPTION_NUMBER, retention_days, "DAYS",                 \
-		       "days to keep archives (90)")
+		       "days to keep archives (90)", .is_above_zero = true)
 
 verb_fn audit_verb_setup;
 verb_fn audit_verb_key;

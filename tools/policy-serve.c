@@ -40,7 +40,7 @@ const struct option_spec policy_serve_options[] = {
 	       .choices = record_names),
 	OPTION_AUDIT_FD,
 	OPTION("max-clients", 0, OPTION_NUMBER, max_clients, "N",
-	       "maximum number of clients (1024)"),
+	       "maximum number of clients (1024)", .is_above_zero = true),
 	OPTION_END,
 };
 

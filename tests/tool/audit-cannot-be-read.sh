@@ -64,6 +64,12 @@ run sbx-audit verify-proof --key "$key" "$work/empty"
 check a_directory_is_not_a_proof has_status 5
 run sbx-audit stats -s lately -l "$work/nowhere"
 check wrong_usage_comes_before_a_missing_log has_status 2
+for call in 'verify jobs=0' 'rotate segment-size=0' 'retain max-size=0' 'retain retention-days=0' 'serve epoch=0s' \
+	'serve group-records=0' 'serve group-time=0s' 'serve queue=0' 'serve max-clients=0'; do
+	option=${call#* }
+	run timeout 20 sbx-audit "${call% *}" -l "$work/nowhere" "--$option"
+	check "${option%=*}_cannot_be_zero" err_has "option '--${option%=*}' cannot take '${option#*=}'"
+done
 run sbx-audit export --archive="$work/nowhere/x.tar.zst" -l "$log"
 check an_archive_that_cannot_be_written_is_another_failure has_status 125
 run sbx-audit append -l "$work/nowhere" </dev/null

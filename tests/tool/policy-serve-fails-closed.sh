@@ -9,6 +9,8 @@ check hostile_packets_are_refused_and_the_service_goes_on seqpacket hostile s
 check every_one_of_them_is_recorded test "$(records policy_error)" -ge 200
 stop
 
+run timeout 20 sbx-policy serve --socket "$work/s" --max-clients 0 p.yaml
+check no_clients_at_all_is_refused err_has "option '--max-clients' cannot take '0'"
 run sbx-policy serve --socket "$work/s" --audit-fd 9 missing.yaml 9>>records
 check without_its_policy_it_does_not_start has_status 2
 echo 'capabilities: nonsense' >bad.yaml
