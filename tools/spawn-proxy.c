@@ -148,10 +148,12 @@ static int refuse_start(int code, const char *path, struct sbx_error *err)
 static int start_own(struct spawn_run *run, int theirs, struct sbx_error *err)
 {
 	_cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	const char *const argv_audit[] = { NULL, "worker", "--fd", "3", "--audit-fd", "4", NULL };
-	const char *const argv_plain[] = { NULL, "worker", "--fd", "3", NULL };
-	const char *argv[N_ELEMENTS(argv_audit)] = { NULL };
+	char path[PATH_MAX], user[sizeof("--uid=4294967295")];
 	bool has_audit = run->values->audit_fd >= 0;
+	/* The first NULL ends it. */
+	const char *const argv[] = { path,   "worker", user,
+				     "--fd", "3",      has_audit ? "--audit-fd" : NULL,
+				     "4",    NULL };
 	const int fds[] = { theirs, run->values->audit_fd };
 	struct start start = { .argv = argv,
 			       .environment = (const char *const *)environ,
@@ -159,14 +161,11 @@ static int start_own(struct spawn_run *run, int theirs, struct sbx_error *err)
 			       .stdout_fd = null,
 			       .fds = fds,
 			       .n_fds = has_audit ? 2 : 1 };
-	char path[PATH_MAX];
 	int r = find_program(path, sizeof(path));
 
 	if (r < 0)
 		return refuse_start(r, PROGRAM, err);
-	memcpy(argv, has_audit ? argv_audit : argv_plain,
-	       has_audit ? sizeof(argv_audit) : sizeof(argv_plain));
-	argv[0] = path;
+	(void)snprintf(user, sizeof(user), "--uid=%u", (unsigned)getuid());
 	r = null < 0 ? -errno : start_program(&start, &run->proxy.pid);
 	return r < 0 ? refuse_start(r, path, err) : 0;
 }

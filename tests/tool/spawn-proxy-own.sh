@@ -36,7 +36,8 @@ for who in $starters; do
 	check "the_proxy_gets_a_policy_that_cannot_change_by_$who" logged '"seals": true'
 	check "the_digest_is_that_of_the_policy_by_$who" logged '"digest": true'
 	check "the_listeners_are_bound_where_the_packet_says_by_$who" logged '"127.0.0.1", 8080'
-	check "the_proxy_has_only_its_socket_by_$who" logged '"argv": \["--fd", "3"\], "fds": \[0, 1, 2, 3, [0-9]*\]'
+	check "the_proxy_has_only_its_socket_by_$who" logged '"--fd", "3"\], "fds": \[0, 1, 2, 3, [0-9]*\]'
+	check "the_proxy_gets_the_user_of_the_sandbox_by_$who" logged "\"argv\": \[\"--uid=$(as "$who" id -u)\", "
 	check "the_proxy_is_not_in_the_callers_job_by_$who" logged '"group": true'
 	check "the_end_is_told_by_$who" logged '"type": "END"'
 	run ask -q --net proxy
