@@ -9,6 +9,23 @@ check it_starts_under_a_service_manager has_status 0
 check it_says_where_it_listens grep -qxF "listening at $work/proxy" "$work/said"
 check only_its_user_can_connect_to_its_path test "$(stat -c %a "$work/proxy")" = 600
 
+members_are_documented() {
+	python3 - "$work/records" "$SBX_SOURCE/man/sbx-audit-layout.7.scd" <<'END'
+import json
+import re
+import sys
+
+page = open(sys.argv[2], encoding="utf-8").read().split("## Records of sbx-proxy")[1].split("\n## ")[0]
+names = [re.findall(r"_((?:\\_|[a-z0-9])+)_", row) for row in re.findall(r"^\|  (.*)$", page, re.M)]
+known = {name.replace("\\", "") for row in names for name in row}
+records = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
+found = {name for record in records if record["event"].startswith("proxy_") for name in record}
+missing = found - known - {"event", "time", "boot", "boot_usec", "tool", "version", "pid"}
+print(*missing)
+sys.exit(bool(missing) or "kind" not in found)
+END
+}
+
 run proxy get "$work/proxy" "http://127.0.0.1:$origin/there"
 check an_allowed_request_reaches_the_server out_is '200
 from the origin'
@@ -33,6 +50,8 @@ check a_connection_is_recorded_with_its_rule recorded proxy_connection '"rule":"
 check a_connection_that_fails_is_recorded_with_its_cause recorded proxy_connection '"cause":"connection-refused"'
 check a_denial_is_recorded_with_its_input recorded policy_decision '"host":"127.0.0.2"'
 check its_end_is_recorded_with_its_counters recorded proxy_stop '"requests":4,"denied":2'
+
+check every_member_is_in_the_page members_are_documented
 
 run start_proxy --policy policy.yaml
 check the_path_of_a_process_that_has_ended_is_replaced has_status 0
