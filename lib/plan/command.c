@@ -412,6 +412,15 @@ const char *asked_directory(struct planner *planner)
 	return directory ? planner_project_path(planner, directory) : NULL;
 }
 
+static struct step_origin origin_of_directory(struct planner *planner)
+{
+	const struct setting *setting = policy_get_setting(planner->policy, "working_dir");
+
+	if (planner->request->cwd)
+		return origin_of_option(planner, "--cwd");
+	return setting ? origin_of_setting(planner, setting) : origin_built_in;
+}
+
 /* Resolves "./a" and "a/b" against the command's working directory; NULL if that is unknown. */
 static const char *join_directory(struct planner *planner, const char *name)
 {
@@ -666,7 +675,7 @@ int add_working_directory(struct planner *planner)
 		return -EACCES;
 	if (!asked)
 		note_hidden_project(planner, is_there);
-	planner_add_step(planner, STEP_WORKING_DIRECTORY, origin_built_in)
+	planner_add_step(planner, STEP_WORKING_DIRECTORY, origin_of_directory(planner))
 		->working_directory.target = is_there ? planner_keep(planner, directory) : "/";
 	return 0;
 }

@@ -346,6 +346,15 @@ static const char *hostname_of(const struct planner *planner)
 	return name ? name : "sandbox";
 }
 
+static struct step_origin origin_of_hostname(struct planner *planner)
+{
+	const struct setting *setting = policy_get_setting(planner->policy, "hostname");
+
+	if (planner->request->hostname)
+		return origin_of_option(planner, "--hostname");
+	return setting ? origin_of_setting(planner, setting) : origin_built_in;
+}
+
 static int check_hostname(struct planner *planner)
 {
 	struct rule_enforcement enforcement = { .state = ENFORCEMENT_HELD };
@@ -451,7 +460,7 @@ static int add_tree(struct planner *planner)
 		return r;
 	add_accounts(planner);
 	planner_add_step(planner, STEP_SEAL, origin_built_in)->seal.target = "/";
-	planner_add_step(planner, STEP_HOSTNAME, origin_built_in)->hostname.name =
+	planner_add_step(planner, STEP_HOSTNAME, origin_of_hostname(planner))->hostname.name =
 		planner_keep(planner, hostname_of(planner));
 	add_network(planner);
 	return 0;

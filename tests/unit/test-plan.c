@@ -211,6 +211,27 @@ static void refuses_a_name_of_the_machine_that_no_kernel_takes(void)
 	expect_plan(&ruled);
 }
 
+static void says_where_the_name_of_the_machine_and_the_directory_come_from(void)
+{
+	_cleanup_planning_ struct planning typed, ruled;
+
+	planning_open(&typed);
+	typed.request.hostname = "typed";
+	typed.request.cwd = "/usr";
+	expect_plan(&typed);
+	expect(strstr(plan_text(&typed), "hostname typed  # --hostname\n"));
+	expect(strstr(plan_text(&typed), "working-directory /usr  # --cwd\n"));
+	planning_open(&ruled);
+	planning_load(
+		&ruled,
+		"version: 1\nhostname: ruled\nworking_dir: /usr\n"
+		"capabilities:\n"
+		"- {name: all, match: {syscall: [fs.read, exec], path: /usr}, action: allow}\n");
+	expect_plan(&ruled);
+	expect(strstr(plan_text(&ruled), "hostname ruled  # p.yaml:2 'hostname'\n"));
+	expect(strstr(plan_text(&ruled), "working-directory /usr  # p.yaml:3 'working_dir'\n"));
+}
+
 static void refuses_a_path_that_the_host_was_not_asked_about(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -305,6 +326,7 @@ static const struct test tests[] = {
 	TEST(a_project_that_is_the_root_shows_the_usual_directories),
 	TEST(refuses_a_request_without_a_command_or_a_name),
 	TEST(refuses_a_name_of_the_machine_that_no_kernel_takes),
+	TEST(says_where_the_name_of_the_machine_and_the_directory_come_from),
 	TEST(refuses_a_path_that_the_host_was_not_asked_about),
 	TEST(exec_needs_debug_and_an_allow_rule),
 	TEST(carries_the_digest_fds_and_name),
