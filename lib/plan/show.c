@@ -614,6 +614,31 @@ static const struct host_path *find_covered(struct planner *planner, const struc
 	return facts && facts->kind != HOST_MISSING ? facts : NULL;
 }
 
+static bool shows_directory(const struct place *place)
+{
+	enum content content = place->winner ? place->winner->content : CONTENT_HOST;
+
+	if (content == CONTENT_HOST || content == CONTENT_DEVICE)
+		return place->facts && place->facts->kind == HOST_DIRECTORY;
+	return content != CONTENT_SOCKET && content != CONTENT_COPY;
+}
+
+/* The kernel mounts directories on directories only, and files on files. */
+static int check_covered(struct planner *planner, const struct place *place,
+			 const struct host_path *covered)
+{
+	bool is_directory = shows_directory(place);
+
+	if (covered->kind == HOST_UNREACHABLE || is_directory == (covered->kind == HOST_DIRECTORY))
+		return 0;
+	(void)sbx_error_what(planner->err, -ENOTDIR, "cannot mount %s at '%.200s'",
+			     origin_text(&place->winner->origin), place->path);
+	sbx_error_why(planner->err, "it is a %s, and the host has a %s of that name",
+		      is_directory ? "directory" : "file", is_directory ? "file" : "directory");
+	sbx_error_fix(planner->err, "choose another target");
+	return -ENOTDIR;
+}
+
 /* The carrier's mount must contain the mount point: an existing file or directory. */
 static int check_target(struct planner *planner, const struct shown *shown)
 {
@@ -625,7 +650,7 @@ static int check_target(struct planner *planner, const struct shown *shown)
 		return 0;
 	covered = find_covered(planner, shown);
 	if (covered && covered->kind != HOST_LINK_REFUSED)
-		return 0;
+		return check_covered(planner, place, covered);
 	(void)sbx_error_what(planner->err, -ENOENT, "cannot mount %s at '%.200s'",
 			     origin_text(&place->winner->origin), place->path);
 	sbx_error_why(

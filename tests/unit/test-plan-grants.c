@@ -206,6 +206,50 @@ static void a_target_in_what_is_shown_from_outside_must_be_there(void)
 	expect_str(the_step(&planning, STEP_BIND, "/usr/local/lib")->bind.source, "/srv/data");
 }
 
+/* The kernel would say EINVAL, as for other mistakes. */
+static void what_covers_a_file_or_directory_must_be_of_its_kind(void)
+{
+	static const struct {
+		enum request_grant kind;
+		const char *path, *target, *why;
+	} cases[] = {
+		{ GRANT_READ, "/srv/data", "/srv/p/file",
+		  "it is a directory, and the host has a file of that name" },
+		{ GRANT_WRITE, "/srv/data", "/srv/p/file",
+		  "it is a directory, and the host has a file of that name" },
+		{ GRANT_READ, "/srv/file", "/srv/p/directory",
+		  "it is a file, and the host has a directory of that name" },
+		{ GRANT_TMPFS, "/srv/p/file", NULL,
+		  "it is a directory, and the host has a file of that name" },
+		{ GRANT_READ, "/srv/file", "/srv/p/file", NULL },
+		{ GRANT_READ, "/srv/data", "/srv/p/directory", NULL },
+		{ GRANT_TMPFS, "/srv/p/directory", NULL, NULL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		know(&planning, "/srv/data", HOST_DIRECTORY);
+		know(&planning, "/srv/file", HOST_FILE);
+		know(&planning, "/srv/p", HOST_DIRECTORY);
+		know(&planning, "/srv/p/directory", HOST_DIRECTORY);
+		know(&planning, "/srv/p/file", HOST_FILE);
+		grant(&planning, cases[i].kind, cases[i].path, "--option");
+		planning.paths[0].target = cases[i].target;
+		/* In a directory of its own it is a new name. */
+		expect_plan(&planning);
+		grant(&planning, GRANT_READ, "/srv/p", "--read");
+		if (!cases[i].why) {
+			expect_plan(&planning);
+			continue;
+		}
+		expect_refusal(&planning, -ENOTDIR);
+		expect(says(&planning, "cannot mount --option at '/srv/p/", cases[i].why,
+			    "choose another target"));
+	}
+}
+
 static void refuses_two_things_at_one_place(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -768,6 +812,7 @@ static const struct test tests[] = {
 	TEST(a_bind_shows_one_place_at_another),
 	TEST(what_is_denied_outside_is_denied_where_a_bind_shows_it),
 	TEST(a_target_in_what_is_shown_from_outside_must_be_there),
+	TEST(what_covers_a_file_or_directory_must_be_of_its_kind),
 	TEST(refuses_two_things_at_one_place),
 	TEST(refuses_to_put_something_at_the_root),
 	TEST(refuses_to_show_the_root_elsewhere),
