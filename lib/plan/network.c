@@ -182,7 +182,8 @@ static void note_unused_rules(struct planner *planner, enum net_mode mode)
 			continue;
 		origin = origin_of_rule(planner, rule);
 		planner_note(planner,
-			     planner_format(planner, "%s grants nothing %s", origin_text(&origin),
+			     planner_format(planner, "%s grants no network %s",
+					    origin_text(&origin),
 					    is_loopback ? "outside the loopback" : "here"),
 			     is_loopback ? "the network mode is loopback"
 					 : "the network mode is none");

@@ -374,8 +374,12 @@ static struct rule_enforcement proxy_enforcement(const struct policy *policy,
 {
 	struct rule_enforcement ret = begin(rule);
 
-	if (!(rule->match.operations & operation_set("net.connect")))
-		return loopback_enforcement(policy, rule);
+	if (!(rule->match.operations & operation_set("net.connect"))) {
+		ret = loopback_enforcement(policy, rule);
+		if (ret.problem == PROBLEM_BEYOND_LOOPBACK)
+			ret.problem = PROBLEM_BIND;
+		return ret;
+	}
 	if (narrow_unseen(policy, rule, &ret))
 		return ret;
 	ret.layers |= ENFORCED_BY_PROXY;
@@ -527,6 +531,8 @@ struct rule_enforcement ports_enforcement(const struct policy *policy)
 /* ---- the texts ---- */
 
 #define THE_BROKER "the broker, which this release does not have"
+#define NO_NETWORK_FIX                                                                             \
+	"remove it (if it has other operations, only those of the network), or 'net.mode'"
 
 static const struct {
 	const char *before; /* text before the detail; all of the text if there is none */
@@ -547,12 +553,12 @@ static const struct {
 			     "only a tool that asks the policy service knows it",
 			     "keep it for tools that ask 'sbx-policy serve'; in a sandbox an allow "
 			     "grants nothing and a deny always applies" },
-	[PROBLEM_NO_NETWORK] = { " grants nothing", NULL,
+	[PROBLEM_NO_NETWORK] = { " grants no network", NULL,
 				 "net.mode is none, and a command without a network reaches no host",
-				 "remove it, or 'net.mode'" },
-	[PROBLEM_BEYOND_LOOPBACK] = { " grants nothing outside the loopback", NULL,
+				 NO_NETWORK_FIX },
+	[PROBLEM_BEYOND_LOOPBACK] = { " grants no network outside the loopback", NULL,
 				      "net.mode is loopback, and the command reaches no other host",
-				      "remove it, or 'net.mode'" },
+				      NO_NETWORK_FIX },
 	[PROBLEM_HOST_NETWORK] = { " cannot be enforced on the host's network", NULL,
 				   "in the mode host the command can reach every address that the host can",
 				   "use the mode none, or remove the rule" },
@@ -564,7 +570,7 @@ static const struct {
 			  "write 'proto: tcp', or remove the rule" },
 	[PROBLEM_BIND] = { " grants no listening outside the loopback", NULL,
 			   "with sbx-proxy the command has a loopback of its own, and no other address",
-			   "name net.connect alone" },
+			   "leave out net.bind, or allow it for 127.0.0.0/8 and ::1 in a rule of its own" },
 	[PROBLEM_REVIEW] = { " asks for a review", NULL,
 			     "sbx-proxy cannot wait for one, and refuses the connection",
 			     "write 'allow', 'warn' or 'deny'" },

@@ -118,7 +118,8 @@ static void rules_of_other_hosts_are_kept_by_a_loopback(void)
 		      "- {name: own, match: {syscall: net.*, cidr: '::1'}, action: allow}\n");
 	expect_plan(&planning);
 	expect_str(planning.plan->net_mode, "loopback");
-	expect(has_notice(&planning, "'network_whitelist[0]' grants nothing outside the loopback"));
+	expect(has_notice(&planning,
+			  "'network_whitelist[0]' grants no network outside the loopback"));
 	expect(!has_notice(&planning, "'own'"));
 }
 
@@ -364,7 +365,7 @@ static void rules_of_the_network_grant_nothing_without_one(void)
 	planning_load(&planning, "network_whitelist: [example.com]\nnet: {mode: none}\n");
 	expect_plan(&planning);
 	expect_str(planning.plan->net_mode, "none");
-	expect(has_notice(&planning, "'network_whitelist[0]' grants nothing here"));
+	expect(has_notice(&planning, "'network_whitelist[0]' grants no network here"));
 }
 
 static void ports_of_the_loopback_are_handed_through(void)

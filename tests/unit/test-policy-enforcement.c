@@ -228,7 +228,7 @@ static void sbx_proxy_enforces_rules_about_connections(void)
 		{ "match: {syscall: net.bind, cidr: '::1'}\n  action: allow", ENFORCED_BY_NETNS,
 		  HELD, PROBLEM_NONE, 0, NULL },
 		{ "match: {syscall: net.bind, cidr: 10.0.0.1}\n  action: allow", ENFORCED_BY_NETNS,
-		  NARROWED, PROBLEM_BEYOND_LOOPBACK, 3, NULL },
+		  NARROWED, PROBLEM_BIND, 3, NULL },
 		{ "match: {syscall: net.bind, cidr: 10.0.0.1}\n  action: deny", ENFORCED_BY_NETNS,
 		  HELD, PROBLEM_NONE, 0, NULL },
 		{ "match: {syscall: net.bind}\n  action: deny", proxy, REFUSED, PROBLEM_LOOPBACK, 3,
@@ -237,6 +237,31 @@ static void sbx_proxy_enforces_rules_about_connections(void)
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
 		expect_enforcement("net: {mode: proxy}\n", &cases[i]);
+}
+
+/* The rule can be about files, too, so what is said is about its network. */
+static void a_network_mode_is_said_to_take_only_the_network(void)
+{
+	static const char *const cases[][2] = {
+		{ "none", "rule 'r' grants no network" },
+		{ "loopback", "rule 'r' grants no network outside the loopback" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_rig_ struct rig rig = { .text = TEXT_INIT };
+		_cleanup_text_ struct text policy = TEXT_INIT, what = TEXT_INIT;
+		struct rule_enforcement got;
+
+		text_addf(&policy,
+			  "net: {mode: %s}\ncapabilities:\n"
+			  "- {name: r, match: {syscall: [fs.*, net.*]}, action: allow}\n",
+			  cases[i][0]);
+		rig_load(&rig, "p.yaml", text_string(&policy));
+		got = rule_enforcement(rig.policy, &rig.policy->rules[0]);
+		enforcement_add_what(&what, &got);
+		expect_str(text_string(&what), cases[i][1]);
+		expect(strstr(enforcement_fix(&got), "if it has other operations"));
+	}
 }
 
 static void sbx_proxy_enforces_the_default_of_the_network(void)
@@ -349,6 +374,7 @@ static const struct test tests[] = {
 	TEST(a_fact_that_only_a_tool_knows_narrows),
 	TEST(the_network_is_enforced_by_its_mode),
 	TEST(sbx_proxy_enforces_rules_about_connections),
+	TEST(a_network_mode_is_said_to_take_only_the_network),
 	TEST(sbx_proxy_enforces_the_default_of_the_network),
 	TEST(a_denied_name_stays_visible_and_the_text_tells_it),
 	TEST(a_refusal_names_line_reason_and_what_to_type),
