@@ -53,14 +53,17 @@ static const char *verdict_of(const struct explaining *explaining,
 	return "applies, but something more severe decides";
 }
 
-/* How a sandbox enforces the rule; nothing if the rule's text is not known. */
-static bool add_enforcement(struct text *out, const struct judge *judge, uint32_t row)
+/* How a sandbox enforces what the rule says of the request's operation; nothing if the rule's text
+ * is not known. */
+static bool add_enforcement(struct text *out, const struct explaining *explaining, uint32_t row)
 {
+	const struct judge *judge = explaining->judge;
 	struct rule_enforcement enforcement;
 
 	if (!judge->policy || row >= judge->policy->n_rules)
 		return false;
-	enforcement = rule_enforcement(judge->policy, &judge->policy->rules[row]);
+	enforcement = operation_enforcement(judge->policy, &judge->policy->rules[row],
+					    operation_set(explaining->buffer->request.operation));
 	enforcement_add_text(out, &enforcement);
 	return true;
 }
@@ -77,7 +80,7 @@ static void add_row(const struct explaining *explaining, const struct policy_exp
 	text_addf(out, " %s\n  ", verdict_of(explaining, row));
 	why_add(out, judge, &explaining->buffer->request, row);
 	text_add_char(out, '\n');
-	if (row->near == NEAR_APPLIES && add_enforcement(&enforcement, judge, row->rule))
+	if (row->near == NEAR_APPLIES && add_enforcement(&enforcement, explaining, row->rule))
 		text_addf(out, "  in a sandbox: %s\n", text_string(&enforcement));
 	if (row->near == NEAR_APPLIES && rule->reason != ARTEFACT_NONE) {
 		text_add(out, "  reason: ");
@@ -154,7 +157,7 @@ static void add_row_json(const struct explaining *explaining, struct json_writer
 	json_member_bool(json, "decides",
 			 row->near == NEAR_APPLIES && decides(explaining->decision, row->rule));
 	json_member_string(json, "why", text_string(&why));
-	if (add_enforcement(&enforcement, judge, row->rule))
+	if (add_enforcement(&enforcement, explaining, row->rule))
 		json_member_string(json, "enforcement", text_string(&enforcement));
 	json_end_object(json);
 }

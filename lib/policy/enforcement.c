@@ -442,6 +442,22 @@ struct rule_enforcement rule_enforcement(const struct policy *policy, const stru
 	return ret;
 }
 
+struct rule_enforcement operation_enforcement(const struct policy *policy, const struct rule *rule,
+					      uint64_t operation)
+{
+	struct rule_enforcement ret = rule_enforcement(policy, rule);
+
+	if (ret.state == ENFORCEMENT_REFUSED || !(rule->match.operations & operation))
+		return ret;
+	if (operation & operation_set("net.*"))
+		return rule_net_enforcement(policy, rule, policy_net_mode(policy));
+	if (operation & view_file_operations())
+		return rule_file_enforcement(policy, rule);
+	ret = begin(rule);
+	ret.layers = rule->action == POLICY_PASS ? 0 : ENFORCED_BY_SERVICE;
+	return ret;
+}
+
 /* ---- defaults, modes and settings ---- */
 
 /* The model does not store the place of a default. */

@@ -68,6 +68,9 @@ struct rule_enforcement {
 
 /* For the whole rule, under the policy's own network mode. The first refusal counts. */
 struct rule_enforcement rule_enforcement(const struct policy *policy, const struct rule *rule);
+/* Only for @operation, a set of one; a refusal of the rule is one of all its operations. */
+struct rule_enforcement operation_enforcement(const struct policy *policy, const struct rule *rule,
+					      uint64_t operation);
 /* Only for its files and programs; only for its network, under @mode. */
 struct rule_enforcement rule_file_enforcement(const struct policy *policy, const struct rule *rule);
 struct rule_enforcement rule_net_enforcement(const struct policy *policy, const struct rule *rule,

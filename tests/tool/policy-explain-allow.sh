@@ -41,4 +41,14 @@ for policy in p.yaml p.bin; do
 	run sbx-policy eval $policy fs.list /.config
 	check "a_directory_of_the_pattern_is_listed_by_$policy" has_status 0
 done
+
+cat >p.yaml <<'END'
+net: {mode: none}
+capabilities:
+  - { name: all, match: { op: '*' }, action: allow }
+END
+run sbx-policy explain p.yaml fs.read /usr/a
+check the_network_mode_takes_nothing_from_a_rule_about_files out_has 'in a sandbox: enforced by mounts and Landlock'
+run sbx-policy explain p.yaml net.connect a.example:443
+check it_takes_the_network out_has 'in a sandbox: narrowed: net.mode is none'
 finish

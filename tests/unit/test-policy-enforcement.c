@@ -327,6 +327,40 @@ static void a_denied_name_stays_visible_and_the_text_tells_it(void)
 	}
 }
 
+/* The network mode takes nothing from what a rule says of files, unless it refuses the rule. */
+static void tells_what_enforces_a_rule_for_one_operation(void)
+{
+	static const struct {
+		const char *mode, *operation;
+		unsigned layers;
+		enum enforcement_state state;
+	} cases[] = {
+		{ "none", "fs.read", ENFORCED_BY_VIEW, HELD },
+		{ "none", "net.connect", ENFORCED_BY_NETNS, NARROWED },
+		{ "none", "tool.call", ENFORCED_BY_SERVICE, HELD },
+		{ "loopback", "exec", ENFORCED_BY_VIEW, HELD },
+		{ "loopback", "net.bind", ENFORCED_BY_NETNS, NARROWED },
+		{ "host", "fs.read", ENFORCED_BY_VIEW, HELD },
+		{ "veth", "tool.call", ENFORCED_BY_SERVICE, HELD },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_rig_ struct rig rig = { .text = TEXT_INIT };
+		_cleanup_text_ struct text policy = TEXT_INIT;
+		struct rule_enforcement got;
+
+		text_addf(&policy,
+			  "net: {mode: %s}\ncapabilities:\n"
+			  "- {name: r, match: {syscall: '*'}, action: allow}\n",
+			  cases[i].mode);
+		rig_load(&rig, "p.yaml", text_string(&policy));
+		got = operation_enforcement(rig.policy, &rig.policy->rules[0],
+					    operation_set(cases[i].operation));
+		expect_eq(got.layers, cases[i].layers);
+		expect_eq(got.state, cases[i].state);
+	}
+}
+
 static void a_refusal_names_line_reason_and_what_to_type(void)
 {
 	static const struct {
@@ -377,6 +411,7 @@ static const struct test tests[] = {
 	TEST(a_network_mode_is_said_to_take_only_the_network),
 	TEST(sbx_proxy_enforces_the_default_of_the_network),
 	TEST(a_denied_name_stays_visible_and_the_text_tells_it),
+	TEST(tells_what_enforces_a_rule_for_one_operation),
 	TEST(a_refusal_names_line_reason_and_what_to_type),
 	TEST_END,
 };
