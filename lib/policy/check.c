@@ -99,9 +99,11 @@ static void check_arguments(struct checker *checker, const struct rule *rule)
 		      match_key_name(fit.misfit));
 }
 
-/* Warns if no path is left that the list matches. */
-static void check_excluded(struct checker *checker, const struct match_list *list)
+/* Warns if no path is left that the list of a match, or of an exception, matches. */
+static void check_excluded(struct checker *checker, const struct match_list *list,
+			   bool is_of_exception)
 {
+	enum check_kind kind = is_of_exception ? CHECK_PARTLY_NEVER : CHECK_NEVER;
 	size_t n = 0, n_left = 0;
 
 	for (size_t i = 0; i < list->n_values; i++) {
@@ -113,19 +115,23 @@ static void check_excluded(struct checker *checker, const struct match_list *lis
 	if (n_left > 0 || list->n_values == 0)
 		return;
 	if (n > 0) {
-		check_warn(checker, CHECK_NEVER, list->place,
-			   "no request is left to which the rule could apply",
-			   "narrow the globs that begin with '!', or remove the rule",
+		check_warn(checker, kind, list->place,
+			   is_of_exception ? "no request is left that it could except"
+					   : "no request is left to which the rule could apply",
+			   is_of_exception
+				   ? "narrow the globs that begin with '!', or remove the exception"
+				   : "narrow the globs that begin with '!', or remove the rule",
 			   "every glob of 'path_glob' is excluded by one with '!'");
 		return;
 	}
-	check_warn(checker, CHECK_NEVER, list->place,
+	check_warn(checker, kind, list->place,
 		   "such a glob only excludes paths that another one includes",
 		   "add a glob for the paths to include, such as \"**\"",
 		   "every glob of 'path_glob' begins with '!'");
 }
 
-static void check_lists(struct checker *checker, const struct condition *condition)
+static void check_lists(struct checker *checker, const struct condition *condition,
+			bool is_of_exception)
 {
 	for (int key = 0; key < N_MATCH_KEYS; key++) {
 		const struct match_list *list = &condition->lists[key];
@@ -137,7 +143,7 @@ static void check_lists(struct checker *checker, const struct condition *conditi
 			   "add a value, or remove the key if anything is meant",
 			   "the list of '%s' is empty", match_key_name((enum match_key)key));
 	}
-	check_excluded(checker, &condition->lists[MATCH_PATH]);
+	check_excluded(checker, &condition->lists[MATCH_PATH], is_of_exception);
 }
 
 static void check_exceptions(struct checker *checker, const struct rule *rule)
@@ -148,7 +154,7 @@ static void check_exceptions(struct checker *checker, const struct rule *rule)
 			exception->operations ? exception->operations : rule->match.operations;
 		bool all = (rule->match.operations & ~operations) == 0;
 
-		check_lists(checker, exception);
+		check_lists(checker, exception, true);
 		if (fit_of(exception, rule->match.operations & operations).n_fitting == 0) {
 			check_warn(
 				checker, CHECK_PARTLY_NEVER, exception->place,
@@ -226,7 +232,7 @@ static void check_tls(struct checker *checker, const struct rule *rule)
 
 static void check_rule(struct checker *checker, const struct rule *rule)
 {
-	check_lists(checker, &rule->match);
+	check_lists(checker, &rule->match, false);
 	check_arguments(checker, rule);
 	check_exceptions(checker, rule);
 	check_action(checker, rule);

@@ -101,6 +101,16 @@ static void warns_of_globs_that_are_all_taken_out_again(void)
 	}
 }
 
+static void an_exception_that_can_never_apply_is_only_a_part_of_its_rule(void)
+{
+	expect_warnings(RULES RULE("r", "syscall: fs.read, path: /a",
+				   "allow") "  except: [{path_glob: ['/a/b/', '!/a/**']}]\n",
+			"W04 5:13 | W08 5:34");
+	expect_warnings(RULES RULE("r", "syscall: fs.read, path: /a",
+				   "allow") "  except: [{path_glob: ['!/a/b/', '!/c/']}]\n",
+			"W04 5:13 | W08 5:25");
+}
+
 static void warns_of_a_match_that_its_exception_takes_back(void)
 {
 	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: [a/**, b/**]",
@@ -646,6 +656,7 @@ static const struct test tests[] = {
 	TEST(warns_of_a_group_of_hosts_without_any),
 	TEST(warns_of_a_policy_that_shows_no_files),
 	TEST(warns_of_globs_that_are_all_taken_out_again),
+	TEST(an_exception_that_can_never_apply_is_only_a_part_of_its_rule),
 	TEST(warns_of_a_match_that_its_exception_takes_back),
 	TEST(an_exception_that_leaves_something_is_fine),
 	TEST(warns_of_a_rule_that_can_never_apply),
