@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "kernel/kernel.h"
 #include "plan/plan.h"
@@ -225,8 +226,9 @@ static bool explain_absent(const struct plan *plan, const char *command, int cod
 	slash = real ? strrchr(real, '/') : NULL;
 	if (!slash || slash == real || is_shown(plan, real))
 		return false;
-	if (strcmp(path, real) == 0)
-		sbx_error_why(err, "outside it is '%.300s', which the sandbox does not show", path);
+	/* The path that was typed may have ".." without leading through a link. */
+	if (strcmp(path, real) == 0 || path_has_no_links(path))
+		sbx_error_why(err, "outside it is '%.300s', which the sandbox does not show", real);
 	else
 		sbx_error_why(err,
 			      "outside it is '%.300s', a link to '%.300s', which the sandbox does "

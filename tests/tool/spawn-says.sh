@@ -46,6 +46,7 @@ a_missing_program	127	no-such-program	there is no such program in the sandbox
 a_link_to_nothing	127	./dangling	there is no such program in the sandbox
 a_file_in_place_of_a_directory	126	./plain/x	a component of its path is not a directory
 a_program_that_is_not_shown	127	$work/elsewhere/program	outside it is '$work/elsewhere/program'
+a_program_beside_the_directory	127	../elsewhere/program	outside it is '$work/elsewhere/program', which
 a_link_to_one_that_is_not_shown	127	./leads-out	outside it is '$project/./leads-out', a link to
 END
 )
