@@ -477,6 +477,12 @@ static bool could_be_created(struct planner *planner, const struct place *place,
 	       (find_excess(planner, place, carrier) & ~RIGHT_EXISTS);
 }
 
+/* In a mount from elsewhere it is created at another path. */
+static const char *where_to_create(const struct place *place)
+{
+	return place->source ? place->source : place->path;
+}
+
 /* The places from @place on in its directory that are refused like it: one command creates all. */
 static const char *missing_names(struct planner *planner, const struct place *place,
 				 const struct shown *carrier)
@@ -485,12 +491,12 @@ static const char *missing_names(struct planner *planner, const struct place *pl
 	struct text *text = &planner->memory.text;
 
 	text_reset(text);
-	text_add_word_string(text, place->path);
+	text_add_word_string(text, where_to_create(place));
 	for (const struct place *next = place + 1; next < end; next++)
 		if (next->parent == place->parent && could_be_created(planner, next, carrier) &&
-		    text->len + strlen(next->path) < NAMES_BYTES) {
+		    text->len + strlen(where_to_create(next)) < NAMES_BYTES) {
 			text_add_char(text, ' ');
-			text_add_word_string(text, next->path);
+			text_add_word_string(text, where_to_create(next));
 		}
 	return planner_take_text(planner);
 }

@@ -69,9 +69,19 @@ static int drop(struct planner *planner, struct mark *mark, int code, const char
 	return 0;
 }
 
+/* Below the target of a mount, the path inside is another one outside. */
+static const char *why_missing(struct planner *planner, const struct mark *mark)
+{
+	const char *outside = view_outside(planner, mark);
+
+	if (strcmp(outside, mark_outside(mark)) == 0)
+		return "it does not exist";
+	return planner_format(planner, "outside it is '%.300s', which does not exist", outside);
+}
+
 static const char *fix_of_missing(struct planner *planner, const struct mark *mark)
 {
-	const char *path = mark_outside(mark);
+	const char *path = view_outside(planner, mark);
 	bool is_read = strcmp(origin_text(&mark->origin), "--read") == 0;
 
 	if (mark->content == CONTENT_COPY)
@@ -94,7 +104,7 @@ static int check_kind(struct planner *planner, struct mark *mark)
 	bool wants_socket = mark->content == CONTENT_SOCKET;
 
 	if (kind == HOST_MISSING)
-		return drop(planner, mark, -ENOENT, "it does not exist",
+		return drop(planner, mark, -ENOENT, why_missing(planner, mark),
 			    fix_of_missing(planner, mark));
 	if (kind == HOST_UNREACHABLE)
 		return drop(planner, mark, -EACCES,

@@ -250,6 +250,29 @@ static void what_covers_a_file_or_directory_must_be_of_its_kind(void)
 	}
 }
 
+static void what_is_missing_in_a_mount_is_created_where_it_comes_from(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/srv/data", HOST_DIRECTORY);
+	know(&planning, "/srv/data/sub", HOST_MISSING);
+	know(&planning, "/mnt", HOST_DIRECTORY);
+	know(&planning, "/mnt/sub", HOST_DIRECTORY);
+	grant(&planning, GRANT_WRITE, "/srv/data", "--bind");
+	planning.paths[0].target = "/mnt";
+	grant(&planning, GRANT_WRITE, "/mnt/sub", "--write");
+	expect_refusal(&planning, -ENOENT);
+	expect(says(&planning, "cannot show '/mnt/sub'",
+		    "--write names it, and outside it is '/srv/data/sub', which does not exist",
+		    "mkdir -p /srv/data/sub"));
+	planning.paths[1].grant = GRANT_DENY;
+	planning.paths[1].option = "--deny";
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "cannot enforce what --deny denies at '/mnt/sub'",
+		    "the command could create it", "mkdir -p /srv/data/sub;"));
+}
+
 static void refuses_two_things_at_one_place(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -813,6 +836,7 @@ static const struct test tests[] = {
 	TEST(what_is_denied_outside_is_denied_where_a_bind_shows_it),
 	TEST(a_target_in_what_is_shown_from_outside_must_be_there),
 	TEST(what_covers_a_file_or_directory_must_be_of_its_kind),
+	TEST(what_is_missing_in_a_mount_is_created_where_it_comes_from),
 	TEST(refuses_two_things_at_one_place),
 	TEST(refuses_to_put_something_at_the_root),
 	TEST(refuses_to_show_the_root_elsewhere),
