@@ -593,16 +593,22 @@ static bool is_directory_there(struct planner *planner, const char *path)
 	return view_has_below(planner, real);
 }
 
-/* If nothing shows the working directory, the command starts in "/", unless --cwd is given. But a
- * directory that --deny hides is an error: the caller did not mean to start there. */
-static int check_hidden_directory(struct planner *planner, const char *directory)
+static bool find_denial(struct planner *planner, const char *directory, struct step_origin *ret)
 {
 	const struct host_path *facts = host_find_path(planner->host, directory);
 	const struct place *place =
 		view_find(planner, facts && facts->real ? facts->real : directory);
+
+	return place && place_find_denial(planner, place, RIGHTS_READ, ret);
+}
+
+/* If nothing shows the working directory, the command starts in "/", unless --cwd is given. But a
+ * directory that --deny hides is an error: the caller did not mean to start there. */
+static int check_hidden_directory(struct planner *planner, const char *directory)
+{
 	struct step_origin origin;
 
-	if (!place || !place_find_denial(planner, place, RIGHTS_READ, &origin))
+	if (!find_denial(planner, directory, &origin))
 		return 0;
 	if (origin.kind != ORIGIN_ARGUMENT) {
 		planner_note(planner,
@@ -648,6 +654,7 @@ static int refuse_directory(struct planner *planner, const char *asked)
 {
 	const struct host_path *facts = host_find_path(planner->host, asked);
 	enum host_path_kind kind = facts ? facts->kind : HOST_DIRECTORY;
+	struct step_origin origin;
 
 	(void)sbx_error_what(planner->err, -ENOENT, "cannot start the command in '%.300s'", asked);
 	if (kind == HOST_MISSING) {
@@ -655,6 +662,10 @@ static int refuse_directory(struct planner *planner, const char *asked)
 			      "create it, or name another one with --cwd");
 	} else if (kind != HOST_DIRECTORY && kind <= HOST_OTHER) {
 		error_explain(planner->err, "it is not a directory", "name a directory with --cwd");
+	} else if (find_denial(planner, asked, &origin)) {
+		sbx_error_why(planner->err, "%s denies it", origin_text(&origin));
+		sbx_error_fix(planner->err,
+			      "name another one with --cwd, or change what denies it");
 	} else {
 		sbx_error_why(planner->err, "that directory is not shown in the sandbox");
 		error_fix_word(planner->err, "add --read ", asked,

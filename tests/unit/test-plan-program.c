@@ -168,6 +168,20 @@ static void refuses_to_start_in_a_directory_that_is_not_visible(void)
 	}
 }
 
+/* --read would not show it. */
+static void what_denies_the_directory_to_start_in_is_named(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, PROJECT "/sub", HOST_DIRECTORY);
+	grant(&planning, GRANT_DENY, PROJECT "/sub", "--deny");
+	planning.request.cwd = PROJECT "/sub";
+	expect_refusal(&planning, -ENOENT);
+	expect(says(&planning, "cannot start the command in '" PROJECT "/sub'", "--deny denies it",
+		    "name another one with --cwd, or change what denies it"));
+}
+
 static void directories_of_the_sandbox_can_be_started_in(void)
 {
 	static const char *const directories[] = { "/", "/tmp", "/home/user", "/usr/lib", "/proc" };
@@ -273,6 +287,7 @@ static const struct test tests[] = {
 	TEST(a_command_in_a_directory_that_is_hidden_is_not_found),
 	TEST(the_command_starts_where_it_was_told),
 	TEST(refuses_to_start_in_a_directory_that_is_not_visible),
+	TEST(what_denies_the_directory_to_start_in_is_named),
 	TEST(directories_of_the_sandbox_can_be_started_in),
 	TEST(a_project_that_is_not_visible_is_not_started_in),
 	TEST(a_project_of_which_a_part_is_visible_is_started_in),
