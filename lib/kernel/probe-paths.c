@@ -567,7 +567,8 @@ int host_open_directory(const char *option, const char *path, struct arena *aren
 	if (fd < 0) {
 		(void)sbx_error_what(err, fd, "cannot open the directory '%.300s' of %s",
 				     place.real, option);
-		sbx_error_fix(err, "create it, or name another with %s", option);
+		sbx_error_fix(err, "%sname another with %s", fd == -ENOENT ? "create it, or " : "",
+			      option);
 		return fd;
 	}
 	*ret_real = place.real;

@@ -45,6 +45,10 @@ for who in $starters; do
 		check "no_report_can_be_at_${there%/*}_by_$who" refused
 	done
 	check "a_link_and_its_target_stay_by_$who" test -h "$place/link" -a "$(cat "$place/target")" = kept
+	run spawn -q --report "$place/missing/report" -- "${command[@]}"
+	check "a_directory_that_is_missing_is_to_be_created_by_$who" err_has 'fix: create it, or name another with --report'
+	run spawn -q --report "$place/target/report" -- "${command[@]}"
+	check "a_file_in_its_place_is_not_by_$who" err_has 'fix: name another with --report'
 	run spawn -q --report "$place/stderr" -- "${command[@]}"
 	check "an_open_file_by_its_path_is_refused_by_$who" refused
 	check "the_refusal_shows_the_fix_by_$who" err_has --report-fd
