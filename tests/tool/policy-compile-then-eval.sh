@@ -23,6 +23,18 @@ for request in 'fs.write src/a' 'fs.write .ci/a' 'fs.write doc/a' 'exec /bin/tru
 done
 run sbx-policy explain p.sbx fs.write doc/a project=/srv/p
 check the_compiled_form_can_be_explained out_has "allow rule 'src' (p.yaml:3) does not apply"
+# Names of all lengths around those at which the hash function begins another step.
+{
+	echo 'capabilities:'
+	for length in $(seq 1 55); do
+		name=$(printf "%0${length}d" "$length")
+		echo " - {name: host-$length, match: {op: net.connect, host: $name.example, ports: $((length * 7))}, action: allow}"
+		echo " - {name: net-$length, match: {op: net.connect, cidr: 10.$length.0.0/16, caller: of-$length}, action: deny}"
+	done
+} >many.yaml
+sbx-policy compile many.yaml -o many.sbx
+run python3 "$SBX_SOURCE/tests/tool/policy-artefact-hashes.py" many.sbx
+check every_key_is_found_as_the_page_of_the_format_says eval 'has_status 0 && out_is "110 110"'
 sbx-policy compile p.yaml >again.sbx
 check the_same_policy_gives_the_same_bytes cmp -s p.sbx again.sbx
 run sbx-policy check p.sbx
