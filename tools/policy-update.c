@@ -114,6 +114,12 @@ static int review_by_script(const struct update *update, const char *phrase, str
 			      "--yes alone would approve whatever is there now",
 			      "add --expect-digest=HEX with the SHA-256 of the file that was "
 			      "reviewed");
+	if (strspn(values->expect_digest, "0123456789abcdef") != strlen(update->digest) ||
+	    strlen(values->expect_digest) != strlen(update->digest))
+		return refuse(
+			err, TOOL_USAGE, update->path,
+			"--expect-digest is not a SHA-256: 64 hexadecimal digits, a-f in lower case",
+			"give what sha256sum prints for the file");
 	if (strcmp(values->expect_digest, update->digest) != 0)
 		return refuse(err, TOOL_NO, update->path,
 			      "the new policy is not the one that was reviewed: its digest differs",

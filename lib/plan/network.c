@@ -406,7 +406,7 @@ static void note_strict(struct planner *planner)
 
 void add_filter(struct planner *planner)
 {
-	struct step *step = planner_add_step(planner, STEP_SECCOMP, origin_built_in);
+	struct step *step = planner_add_step(planner, STEP_SECCOMP, planner->chosen.profile_origin);
 	const struct plan *plan = planner->plan;
 	bool inet = is_using_inet(planner);
 	bool limits_exec = is_limiting_exec(planner) && !decided_exec_everywhere(planner);

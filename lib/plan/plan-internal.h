@@ -177,7 +177,8 @@ struct planner_memory {
 /* Choices made from policy, request and host. */
 struct choices {
 	const struct policy_template *template;
-	const char *profile;
+	const char *profile; /* of the system call filter */
+	struct step_origin profile_origin;
 	enum net_mode net_mode;
 	bool is_nested;
 	bool in_scope; /* in a scope of the service manager: LAYER_CGROUP without a cgroup of sbx's

@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/suggest.h"
 #include "plan/layers.h"
 #include "policy/enforcement.h"
 
@@ -106,12 +107,19 @@ const char *limit_part_held(enum limit limit, enum holder holder)
 /* An option overrides the policy file, but never widens a strict profile. */
 static void choose_profile(struct planner *planner)
 {
-	const char *seccomp = policy_get_text(planner->policy, "isolation.seccomp");
+	const struct setting *seccomp = policy_get_setting(planner->policy, "isolation.seccomp"),
+			     *template = policy_get_setting(planner->policy, "isolation.template");
+	struct choices *chosen = &planner->chosen;
 	bool is_typed = planner->request->template != NULL;
 
-	planner->chosen.profile = planner->chosen.template->profile;
-	if (seccomp && !(is_typed && strcmp(planner->chosen.profile, "strict") == 0))
-		planner->chosen.profile = strcmp(seccomp, "strict") == 0 ? "strict" : "standard";
+	chosen->profile = chosen->template->profile;
+	chosen->profile_origin = is_typed   ? origin_of_option(planner, "--template")
+				 : template ? origin_of_setting(planner, template)
+					    : origin_built_in;
+	if (!seccomp || (is_typed && strcmp(chosen->profile, "strict") == 0))
+		return;
+	chosen->profile = strcmp(seccomp->text, "strict") == 0 ? "strict" : "standard";
+	chosen->profile_origin = origin_of_setting(planner, seccomp);
 }
 
 /* Returns constant strings, so that the plan does not point into the policy. */
@@ -133,10 +141,13 @@ int choose_template(struct planner *planner)
 	const char *name = planner->request->template;
 
 	planner->chosen.template = policy_template_find(planner->policy, name);
-	if (!planner->chosen.template)
-		return error_fill(planner->err, -EINVAL,
-				  "the templates are code-executor, ai-provider, policy-sandbox",
-				  "name one of them", "there is no template '%s'", name);
+	if (!planner->chosen.template) {
+		(void)error_fill(planner->err, -EINVAL,
+				 "the templates are code-executor, ai-provider, policy-sandbox",
+				 "name one of them", "there is no template '%s'", name);
+		(void)suggest_fix_from(planner->err, name, policy_template_names);
+		return -EINVAL;
+	}
 	planner->chosen.is_nested = policy_is_nested(planner->policy);
 	choose_profile(planner);
 	return choose_net_mode(planner);

@@ -26,6 +26,10 @@ run update b --yes
 check yes_alone_approves_nothing has_status 2
 run update b --yes --expect-digest "$(digest a)"
 check another_digest_approves_nothing has_status 1
+for digest in '' 12 "$(digest b)0" "$(digest b | tr a-f A-F)"; do
+	run update b --yes --expect-digest "$digest"
+	check "what_is_no_digest_is_a_usage_error: '$digest'" eval 'has_status 2 && err_has "is not a SHA-256"'
+done
 check nothing_has_changed_so_far in_force a
 check and_nothing_lies_beside_it test ! -e p.yaml.previous -a ! -e p.yaml.meta.json
 check and_no_record_says_so sh -c '! grep -q policy_update records'
