@@ -28,4 +28,5 @@ rm p.yaml
 run ask '{"do":"reload"}'
 check a_policy_that_is_gone_is_refused out_has '"ok":false'
 check the_old_one_still_stays answers allow "$src"
+check every_member_of_its_records_is_documented documented records policy_update policy_error
 finish

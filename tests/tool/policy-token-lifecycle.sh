@@ -48,4 +48,5 @@ run token list
 check then_there_is_none out_is ''
 check issue_and_end_are_recorded test "$(records capability_issued)" -eq 4 -a "$(records capability_expired)" -eq 4
 check no_record_holds_a_token sh -c "! grep -q $t records"
+check every_member_of_its_records_is_documented documented records capability_issued capability_expired
 finish

@@ -111,4 +111,5 @@ check it_has_no_previous_one grep -q '"previous":null' p.yaml.meta.json
 echo 'capabilities: nonsense' >p.yaml
 run update a --yes --expect-digest "$(digest a)"
 check a_broken_one_can_be_replaced in_force a
+check every_member_of_the_record_is_documented documented records policy_update
 finish
