@@ -95,6 +95,13 @@ static int parse_path(const char *path, struct sockaddr_un *ret, struct sbx_erro
 	return 0;
 }
 
+int listen_check_path(const char *path, struct sbx_error *err)
+{
+	struct sockaddr_un address;
+
+	return parse_path(path, &address, err);
+}
+
 /* Returns 0 if @path is free now. */
 static int remove_stale(const char *path, const struct sockaddr_un *address, struct sbx_error *err)
 {

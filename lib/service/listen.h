@@ -36,6 +36,8 @@ int listen_adopt(int fd, const char *name, struct listen_socket *ret, struct sbx
  * dead process: -EADDRINUSE if a process listens on it, -EEXIST if the file is not a socket.
  */
 int listen_open(const char *path, mode_t mode, struct listen_socket *ret, struct sbx_error *err);
+/* Its first check, of the path alone. */
+int listen_check_path(const char *path, struct sbx_error *err);
 
 /*
  * Accepts the next connection. The watchdog and the answers to connected clients need a few fds, so

@@ -20,6 +20,8 @@ run sbx-audit append --log="$work/log" </dev/null
 check another_writer_is_refused_while_the_service_has_the_log err_has 'another process is writing to it'
 run sbx-audit serve --log="$work/other" --socket="$work/s"
 check a_second_one_on_the_socket_is_refused err_has 'another process listens there'
+run sbx-audit serve --log="$work/new" --socket=s
+check a_relative_socket_is_refused_before_a_log_is_made eval 'err_has "begin it with" && [ ! -e "$work/new" ]'
 run sbx-audit serve --log="$work/log" --socket="$work/t" --group-time=1s
 check refuses_to_keep_records_too_long err_has '--group-time=500ms'
 run sbx-audit serve --on-full=wait
