@@ -120,7 +120,8 @@ static int read_refusal(const struct tree *tree, struct sbx_error *err)
 
 const struct option_spec policy_token_options[] = {
 	OPTION("socket", 0, OPTION_PATH, socket, "PATH", "the service's main socket"),
-	OPTION("pid", 0, OPTION_NUMBER, pid, "PID", "the process that uses it"),
+	OPTION("pid", 0, OPTION_NUMBER, pid, "PID", "the process that uses it",
+	       .is_above_zero = true),
 	OPTION("sandbox-id", 0, OPTION_STRING, sandbox_id, "ID", "the process's sandbox"),
 	OPTION("glob", 0, OPTION_STRING, glob, "GLOB", "the paths, or HOST[:PORT]"),
 	OPTION("project", 0, OPTION_PATH, project, "DIR", "where a relative glob begins"),

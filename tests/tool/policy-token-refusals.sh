@@ -54,4 +54,6 @@ run token list
 check nothing_was_issued out_is ''
 run sbx-policy token list --socket "$work/none.sock"
 check a_service_that_does_not_run_can_be_started_as_said err_has "start it with 'sbx-policy serve FILE'"
+run sbx-policy token --socket "$work/s" issue fs.write --pid 0
+check no_token_is_for_process_0 err_has "option '--pid' cannot take '0'"
 finish
