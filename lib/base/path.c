@@ -216,8 +216,11 @@ int path_make_parents(char *path, mode_t mode)
 
 int path_make_directories(char *path, mode_t mode)
 {
-	int r = path_make_parents(path, mode);
+	int r;
 
+	if (mkdir(path, mode) == 0 || errno == EEXIST) /* as nearly always */
+		return 0;
+	r = path_make_parents(path, mode);
 	if (r < 0)
 		return r;
 	return mkdir(path, mode) < 0 && errno != EEXIST ? -errno : 0;
