@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -39,7 +40,7 @@ static int expand(struct reader *reader, const char *value, const char **ret)
 {
 	struct arena *arena = reader->scan->search->arena;
 	const char *home = getenv("HOME");
-	bool is_of_home = strncmp(value, "~/", 2) == 0 && home && path_is_normal(home);
+	bool is_of_home = strncmp(value, "~/", 2) == 0 && home && home[0] == '/';
 
 	if (!is_of_home && (value[0] == '~' || strncmp(value, "%(", 2) == 0)) {
 		(void)scan_give_up(reader->scan, reader->directory,
@@ -261,33 +262,47 @@ static int add_file(struct reader *reader, const char *directory, const char *na
 	return r;
 }
 
-/* Git outside also reads these. One in a writable directory is protected if it exists. */
+/* A configuration file of the user or of the system. What git cannot read either is left out. */
+static int add_outer_file(struct reader *reader, const char *path, bool is_kept_missing)
+{
+	struct host_path place;
+	int r;
+
+	if (path[0] != '/')
+		return scan_give_up(reader->scan, reader->directory,
+				    "HOME, XDG_CONFIG_HOME, GIT_CONFIG_GLOBAL or GIT_CONFIG_SYSTEM "
+				    "is a relative path",
+				    "set it to an absolute path, or use --out instead of --write");
+	r = scan_look(reader->scan, "/", path, &place);
+	if (r < 0 || (place.kind != HOST_FILE && !(place.kind == HOST_MISSING && is_kept_missing)))
+		return r;
+	if (faccessat(AT_FDCWD, place.real, R_OK, AT_EACCESS) == 0)
+		reader->files[reader->n_files++] = place.real;
+	return scan_add_name(reader->scan, &place);
+}
+
 static int add_outer_files(struct reader *reader)
 {
-	const char *home = getenv("HOME"), *config = getenv("XDG_CONFIG_HOME");
-	const struct {
-		const char *directory;
-		const char *name;
+	static const struct {
+		const char *variable; /* names the file, or its directory */
+		const char *name;     /* or NULL */
 	} files[] = {
-		{ "/etc", "gitconfig" },
-		{ config, "git/config" },
-		{ home, ".config/git/config" },
-		{ home, ".gitconfig" },
+		{ "GIT_CONFIG_SYSTEM", NULL },
+		{ "GIT_CONFIG_GLOBAL", NULL },
+		{ "XDG_CONFIG_HOME", "git/config" },
+		{ "HOME", ".config/git/config" },
+		{ "HOME", ".gitconfig" },
 	};
-	int r = 0;
+	int r = add_outer_file(reader, "/etc/gitconfig", false);
 
 	for (size_t i = 0; i < N_ELEMENTS(files) && r == 0; i++) {
-		const char *directory = files[i].directory, *path;
-		struct host_path place;
+		const char *value = getenv(files[i].variable), *path = value;
 
-		if (!directory || !path_is_normal(directory))
+		if (!value || value[0] == '\0')
 			continue;
-		path = probe_join(reader->scan->search->arena, directory, files[i].name);
-		r = path ? scan_look(reader->scan, "/", path, &place) : -ENOMEM;
-		if (r < 0 || place.kind == HOST_MISSING)
-			continue;
-		reader->files[reader->n_files++] = place.real;
-		r = scan_add_name(reader->scan, &place);
+		if (files[i].name)
+			path = probe_join(reader->scan->search->arena, value, files[i].name);
+		r = path ? add_outer_file(reader, path, !files[i].name) : -ENOMEM;
 	}
 	return r;
 }

@@ -82,6 +82,30 @@ for who in $starters; do
 	look
 	check "a_program_in_a_writable_part_of_a_repository_is_kept_by_$who" is_not is_executed
 
+	in_home() { # HOME: starts a command that writes a hook
+		(export HOME=$1 && begin_spawn -q --project "$project/main" --cwd "$project/main" --write main -- \
+			sh -c 'cp program .hooks/pre-commit; true')
+	}
+	for home in "$HOME/" "/$HOME" "$HOME/../home"; do
+		fresh 'git config --global core.hooksPath .hooks; mkdir .hooks'
+		run in_home "$home"
+		look
+		check "the_users_configuration_is_found_by_${home#"$work"}_by_$who" eval 'has_status 0 && is_not is_executed'
+	done
+	run in_home ./relative
+	check "a_relative_home_is_refused_by_$who" eval 'has_status 125 && err_has "is a relative path"'
+	fresh 'git config -f other/c core.hooksPath .hooks; mkdir .hooks'
+	GIT_CONFIG_GLOBAL="$project/main/other/c" run in_home "$HOME"
+	GIT_CONFIG_GLOBAL="$project/main/other/c" look
+	check "a_configuration_that_a_variable_names_is_read_by_$who" eval 'has_status 0 && is_not is_executed'
+	GIT_CONFIG_GLOBAL="$project/main/other/missing" run in_home "$HOME"
+	check "one_that_is_missing_cannot_be_created_by_$who" has_status 125
+	for kind in 'ln -s /dev/null' 'mkdir' 'install -m 0 /dev/null'; do
+		fresh 'mkdir .hooks'
+		$kind "$HOME/.gitconfig"
+		run in_home "$HOME"
+		check "what_git_does_not_read_is_no_obstacle_by_$who: $kind" has_status 0
+	done
 	fresh 'ln -s other link; git config core.hooksPath link'
 	run spawn -q --project "$project/main" --cwd "$project/main" --write main -- true
 	check "hooks_behind_a_link_that_can_be_replaced_are_refused_by_$who" \
