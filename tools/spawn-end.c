@@ -178,12 +178,12 @@ void spawn_say_left_out(const struct spawn_run *run)
 
 	if (archived->n_left_out == 0 || !archived->first_left_out)
 		return;
-	(void)sbx_error_what(&err, 0, "'%s'%s %s not in '%s'", archived->first_left_out,
+	(void)sbx_error_what(&err, 0, "'%.250s'%s %s not in '%s'", archived->first_left_out,
 			     archived->n_left_out > 1 ? " and others" : "",
 			     archived->n_left_out > 1 ? "are" : "is", run->changes.tar);
 	error_explain(&err,
-		      "in an archive a name that begins with '.wh.' marks a removed file, and it "
-		      "has no FIFOs and sockets",
+		      "in an archive a name that begins with '.wh.' marks a removed file, so none "
+		      "of more than 251 bytes can be removed; and it has no FIFOs and sockets",
 		      "use a directory with --out, or let the command use other names");
 	err.level = SBX_LEVEL_WARN;
 	tool_tell(run->tool, &err);

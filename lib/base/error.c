@@ -120,11 +120,22 @@ int error_retell(struct sbx_error *err, int code, const char *format, ...)
 	return code;
 }
 
+void error_add_word(struct text *text, const char *word)
+{
+	size_t len = text->len;
+
+	text_add_word_string(text, word);
+	if (text_status(text) == 0 && text->len - len > SBX_ERROR_TEXT_SIZE / 2) {
+		text_truncate(text, len);
+		text_add(text, "PATH");
+	}
+}
+
 void error_fix_word(struct sbx_error *err, const char *before, const char *word, const char *after)
 {
 	_cleanup_text_ struct text text = TEXT_INIT;
 
-	text_add_word_string(&text, word);
+	error_add_word(&text, word);
 	if (text_status(&text) == 0)
 		sbx_error_fix(err, "%s%s%s", before, text_string(&text), after);
 }

@@ -21,7 +21,9 @@ int error_fill(struct sbx_error *err, int code, const char *why, const char *fix
 /* Sets why and fix, texts as they are; NULL: it stays. */
 void error_explain(struct sbx_error *err, const char *why, const char *fix);
 
-/* Sets fix to @before, @word as a shell takes it (text_add_word()), and @after. */
+/* Adds @word as a shell takes it (text_add_word()), or PATH if it would be cut in a fix. */
+void error_add_word(struct text *text, const char *word);
+/* Sets fix to @before, such a word, and @after. */
 void error_fix_word(struct sbx_error *err, const char *before, const char *word, const char *after);
 
 /* sbx_error_fix() with @id in place of each word "ID" of @fix. */

@@ -299,12 +299,30 @@ static int write_link(struct writer *writer, int directory, const char *name, co
 	return write_header(writer, text_string(&writer->path), st, AE_IFLNK, target);
 }
 
+static int leave_out(struct writer *writer)
+{
+	struct output_result *result = &writer->result;
+
+	if (result->n_left_out++ > 0)
+		return 0;
+	result->first_left_out = strdup(text_string(&writer->path));
+	return result->first_left_out ? 0 : -ENOMEM;
+}
+
+/* No reader could create a longer one. */
+static bool has_whiteout(const char *name)
+{
+	return strlen(WHITEOUT) + strlen(name) <= NAME_MAX;
+}
+
 /* A removed file: an empty file ".wh.NAME", as in OCI image layers. */
 static int write_whiteout(struct writer *writer, const char *name)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
 	struct stat st = { .st_mode = 0600 };
 
+	if (!has_whiteout(name))
+		return leave_out(writer);
 	text_add_bytes(&path, text_string(&writer->path), writer->path.len - strlen(name));
 	text_addf(&path, WHITEOUT "%s", name);
 	if (text_status(&path) < 0)
@@ -365,16 +383,6 @@ static int write_subdirectory(struct writer *writer, int directory, const char *
 	return r;
 }
 
-static int leave_out(struct writer *writer)
-{
-	struct output_result *result = &writer->result;
-
-	if (result->n_left_out++ > 0)
-		return 0;
-	result->first_left_out = strdup(text_string(&writer->path));
-	return result->first_left_out ? 0 : -ENOMEM;
-}
-
 static int write_name(struct writer *writer, int directory, const char *name)
 {
 	struct stat st;
@@ -400,7 +408,7 @@ static int write_name(struct writer *writer, int directory, const char *name)
 	/* What it may have replaced is removed. */
 	if (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) {
 		r = leave_out(writer);
-		return r < 0 ? r : write_whiteout(writer, name);
+		return r < 0 || !has_whiteout(name) ? r : write_whiteout(writer, name);
 	}
 	return fail(writer, -EPERM, "is not a regular file, directory or symbolic link");
 }

@@ -17,8 +17,8 @@ struct output_options {
 
 struct output_result {
 	char *why;	      /* reason of a failure */
-	uint64_t n_left_out;  /* FIFOs, sockets, and names that begin with ".wh.", each with
-				 everything below it */
+	uint64_t n_left_out;  /* FIFOs, sockets, names that begin with ".wh.", each with
+				 everything below it, and removals of names of over 251 bytes */
 	char *first_left_out; /* relative to the archived directory */
 };
 

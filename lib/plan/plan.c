@@ -84,7 +84,7 @@ const char *planner_format(struct planner *planner, const char *format, ...)
 const char *planner_word(struct planner *planner, const char *string)
 {
 	text_reset(&planner->memory.text);
-	text_add_word_string(&planner->memory.text, string);
+	error_add_word(&planner->memory.text, string);
 	return planner_take_text(planner);
 }
 

@@ -28,6 +28,13 @@ os.unlink("replaced"); os.mkfifo("replaced"); socket.socket(socket.AF_UNIX).bind
 	check "fifos_and_sockets_are_left_out_by_$who" test "$status $(tar -tf "$archive" | xargs)" = '0 kept .wh.replaced .wh.socket'
 	check "a_warning_names_the_first_of_them_by_$who" err_has "warning: 'replaced' and others are not in '$archive'"
 	check "the_report_counts_them_by_$who" test "$(left_out "$report")" = "{'count': 2, 'first': 'replaced'}"
+	long=$(printf '%0252d' 0)
+	echo old >"$project/$long"
+	run spawn -q --out "$archive" --report "$report" -- sh -c 'rm "$1" && touch kept && mkfifo "1$1"' sh "$long"
+	check "a_removal_that_no_reader_can_name_is_left_out_by_$who" test "$status $(tar -tf "$archive" | xargs)" = '0 kept'
+	check "each_of_them_is_counted_once_by_$who" test "$(left_out "$report" | grep -o "'count': [0-9]*")" = "'count': 2"
+	check "the_warning_is_whole_by_$who" err_has "' and others are not in '$archive'"
+	rm "$project/$long"
 	run spawn -q --out "$archive" --report "$report" -- sh -c "touch \"\$(printf '.wh.\\377\\n\\033')\""
 	check "the_warning_is_safe_to_read_by_$who" sh -c '! grep -q "$(printf "\\033")" "$1"' sh "$work/err"
 	check "any_name_can_be_in_the_report_by_$who" sh -c 'python3 -c "import json,sys; json.load(open(sys.argv[1]))" "$1"' sh "$report"

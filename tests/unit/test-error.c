@@ -185,7 +185,21 @@ static void a_hostile_name_still_makes_valid_json(void)
 	expect_eq(json_validate(text_string(&text), text.len, NULL, NULL), 0);
 }
 
+static void a_fix_has_a_whole_word_or_none(void)
+{
+	struct sbx_error err = { .code = 0 };
+	char path[401];
+
+	error_fix_word(&err, "create it: mkdir -p ", "/a b", ", or not");
+	expect_str(err.fix, "create it: mkdir -p '/a b', or not");
+	memset(path, ' ', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	error_fix_word(&err, "create it: mkdir -p ", path, ", or not");
+	expect_str(err.fix, "create it: mkdir -p PATH, or not");
+}
+
 static const struct test tests[] = {
+	TEST(a_fix_has_a_whole_word_or_none),
 	TEST(prints_three_lines),
 	TEST(the_reason_defaults_to_the_errno),
 	TEST(too_many_open_files_are_not_the_fault_of_a_path),
