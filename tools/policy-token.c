@@ -272,7 +272,7 @@ static int check(struct asking *asking, char *operands[], size_t n_operands, str
 {
 	_cleanup_request_ struct request_buffer buffer = { .id = NULL };
 	const struct policy_request *request = &buffer.request;
-	const char *state;
+	const char *state = "";
 	int r = check_pid(asking->values, err);
 
 	if (r >= 0)

@@ -178,9 +178,10 @@ static int say_level(struct audit_log *log, uint64_t n_bytes, uint64_t max_bytes
 
 static int fail(struct sbx_error *err, int code)
 {
-	return error_fill(err, code, NULL,
-			  code == -ENOMEM ? "free some memory" : "check its permissions",
-			  "cannot read the directory of the log");
+	(void)error_fill(err, code, NULL,
+			 code == -ENOMEM ? "free some memory" : "check its permissions",
+			 "cannot read the directory of the log");
+	return code;
 }
 
 /* ---- files that cannot be processed ---- */

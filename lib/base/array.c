@@ -13,14 +13,15 @@
 
 int array_add(void *items, size_t *n, const void *item, size_t size)
 {
-	void *array;
+	void *array, *longer;
 
 	/* As bytes: @items is the address of a pointer of another type. */
 	memcpy(&array, items, sizeof(array));
 	if ((*n & (*n - 1)) == 0) {
-		array = reallocarray(array, *n > 0 ? 2 * *n : 1, size);
-		if (!array)
+		longer = reallocarray(array, *n > 0 ? 2 * *n : 1, size);
+		if (!longer)
 			return -ENOMEM;
+		array = longer;
 		memcpy(items, &array, sizeof(array));
 	}
 	memcpy((char *)array + *n * size, item, size);

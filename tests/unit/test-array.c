@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "count-alloc.h"
 #include "test.h"
 
 static void keeps_what_was_added_in_its_order(void)
@@ -41,12 +42,12 @@ static void grows_again_after_it_was_made_shorter(void)
 
 static void changes_nothing_without_memory(void)
 {
-	struct huge {
-		char bytes[PTRDIFF_MAX / 2];
-	} *items = NULL;
+	char *items = NULL;
 	const void *item = "";
 	size_t n = 0;
 
+	if (!count_alloc_works())
+		skip("the heap belongs to a sanitizer");
 	expect_eq(array_add(&items, &n, item, PTRDIFF_MAX), -ENOMEM);
 	expect_eq(n, 0);
 	expect(!items);
