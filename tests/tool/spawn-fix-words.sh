@@ -34,5 +34,5 @@ done
 check nothing_else_was_run test ! -e "$work/evil" -a ! -e /evil
 long=$work/$(printf '%0255d/' 0)$(printf '%0255d' 0)
 run sbx-spawn -q --write "$long" -- true
-check a_path_that_does_not_fit_is_visibly_cut err_has '...'
+check a_path_that_does_not_fit_is_in_no_command err_has 'fix: create it: mkdir -p PATH'
 finish

@@ -95,7 +95,11 @@ static void refuses_a_template_that_is_not_there(void)
 	planning_open(&planning);
 	planning.request.template = "code-executer";
 	expect_refusal(&planning, -EINVAL);
-	expect(says(&planning, "no template 'code-executer'", "code-executor", "name one"));
+	expect(says(&planning, "no template 'code-executer'", "code-executor",
+		    "did you mean 'code-executor'?"));
+	planning.request.template = "tiny";
+	expect_refusal(&planning, -EINVAL);
+	expect(says(&planning, "no template 'tiny'", "code-executor", "name one"));
 }
 
 static void options_override_the_policy_and_that_the_template(void)

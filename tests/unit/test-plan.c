@@ -250,16 +250,6 @@ static void says_where_the_profile_of_system_calls_comes_from(void)
 	expect(strstr(plan_text(&ruled), "  # p.yaml:3 'isolation.seccomp'\n"));
 }
 
-static void a_mistyped_template_gets_a_suggestion(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	planning_open(&planning);
-	planning.request.template = "code-executer";
-	expect(planning_build(&planning) < 0);
-	expect(strstr(planning.err.fix, "did you mean 'code-executor'"));
-}
-
 static void refuses_a_path_that_the_host_was_not_asked_about(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -356,7 +346,6 @@ static const struct test tests[] = {
 	TEST(refuses_a_name_of_the_machine_that_no_kernel_takes),
 	TEST(says_where_the_name_of_the_machine_and_the_directory_come_from),
 	TEST(says_where_the_profile_of_system_calls_comes_from),
-	TEST(a_mistyped_template_gets_a_suggestion),
 	TEST(refuses_a_path_that_the_host_was_not_asked_about),
 	TEST(exec_needs_debug_and_an_allow_rule),
 	TEST(carries_the_digest_fds_and_name),
