@@ -143,7 +143,7 @@ void places_explain(const struct audit_values *values, int r, struct sbx_error *
 {
 	if (r == -ENOTDIR)
 		sbx_error_fix(err, "name the directory of a log");
-	else if (r != -ENOENT)
+	else if (r == -EACCES || r == -EPERM)
 		sbx_error_fix(err, "check the permissions of the directory");
 	if (r != -ENOENT)
 		return;

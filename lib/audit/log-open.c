@@ -75,8 +75,9 @@ static const char *what_to_do(int error)
 {
 	if (error == ENOENT)
 		return "create it with 'sbx-audit setup'";
-	return error == ENOTDIR ? "name the directory of a log"
-				: "check the permissions of the directory";
+	if (error == ENOTDIR)
+		return "name the directory of a log";
+	return error == EACCES || error == EPERM ? "check the permissions of the directory" : NULL;
 }
 
 int log_open_directory(const struct audit_log_options *options, struct sbx_error *err)
