@@ -251,14 +251,14 @@ bool path_is_at_or_below(const char *path, const char *directory)
 {
 	size_t n = strlen(directory);
 
-	return strncmp(path, directory, n) == 0 && (path[n] == '\0' || path[n] == '/');
+	return strncmp(path, directory, n) == 0 &&
+	       (path[n] == '\0' || path[n] == '/' || strcmp(directory, "/") == 0);
 }
 
 bool path_is_beneath(const char *path, const char *directory)
 {
-	if (!path_is_normal(path) || !path_is_normal(directory))
-		return false;
-	return directory[1] == '\0' || path_is_at_or_below(path, directory);
+	return path_is_normal(path) && path_is_normal(directory) &&
+	       path_is_at_or_below(path, directory);
 }
 
 bool path_has_no_links(const char *path)

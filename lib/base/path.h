@@ -49,8 +49,7 @@ bool path_is_normal(const char *path);
  * False if one of the two is not normal. */
 bool path_is_beneath(const char *path, const char *directory);
 
-/* The same for texts that need not be normal ("./src", the text of a glob); "/" contains only
- * itself. */
+/* The same for texts that need not be normal: "./src", the text of a glob. */
 bool path_is_at_or_below(const char *path, const char *directory);
 
 /* Asks in one step what realpath() asks component by component; a missing path has no links on the

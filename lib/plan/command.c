@@ -635,7 +635,7 @@ static void note_hidden_project(struct planner *planner, bool is_there)
 	if (is_there && planner->plan->tier != TIER_FULL)
 		return;
 	for (size_t i = 0; i < N_ELEMENTS(own); i++) {
-		if (!is_below(project, own[i]))
+		if (!path_is_at_or_below(project, own[i]))
 			continue;
 		planner_advise(
 			planner,

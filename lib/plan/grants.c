@@ -72,7 +72,7 @@ static int mark_output(struct planner *planner)
 
 	if (!request->out_directory)
 		return 0;
-	if (is_below(request->out_directory, request->project))
+	if (path_is_at_or_below(request->out_directory, request->project))
 		return error_fill(planner->err, -EINVAL,
 				  "it is inside the directory whose changes it would collect",
 				  "name a directory outside of it",
@@ -428,7 +428,8 @@ static int leave_out(struct planner *planner, struct mark *grant, const char *re
 	if ((entry->kinds & CREDENTIAL_STARTUP) && (!is_there || is_link(named)) &&
 	    !grant->source && writes_home(planner, grant, real))
 		list_add_path(planner, &planner->creatable, entry->path);
-	if (is_there && rights && is_below(facts->real, real) && strcmp(facts->real, real) != 0)
+	if (is_there && rights && path_is_at_or_below(facts->real, real) &&
+	    strcmp(facts->real, real) != 0)
 		except(planner, grant, real, facts, rights);
 	return 0;
 }
@@ -487,7 +488,7 @@ static void keep_read_only(struct planner *planner, struct mark *wide)
 		if (!is_grant(mark) || (mark->rights & RIGHT_WRITE) || (mark->flags & MARK_RUN))
 			continue;
 		path = real_of(planner, mark);
-		if (path && is_below(path, around) && strcmp(path, around) != 0)
+		if (path && path_is_at_or_below(path, around) && strcmp(path, around) != 0)
 			add_except(planner, wide, path, RIGHT_WRITE);
 	}
 }
@@ -506,7 +507,7 @@ void mark_read_only(struct planner *planner)
 static void add_name(struct planner *planner, const char *path)
 {
 	const char *home = planner->request->credentials->home;
-	bool is_short = home && is_below(path, home);
+	bool is_short = home && path_is_at_or_below(path, home);
 
 	text_add_char(&planner->memory.text, ' ');
 	text_add(&planner->memory.text, is_short ? "~" : "");

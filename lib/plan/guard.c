@@ -76,7 +76,7 @@ const struct guarded *guard_find_behind_link(const struct planner *planner, cons
 		if (!rights_taken(mark, row))
 			continue;
 		/* The evaluator denies a link to a guarded path itself. */
-		if (is_below(row->path, real) && strcmp(row->path, real) != 0 &&
+		if (path_is_at_or_below(row->path, real) && strcmp(row->path, real) != 0 &&
 		    !has_row_before_link(list, outside, row->path + strlen(real)))
 			return row;
 	}
@@ -86,7 +86,7 @@ const struct guarded *guard_find_behind_link(const struct planner *planner, cons
 /* The path inside at which the grant shows @path. */
 static const char *seen_at(struct planner *planner, const struct mark *grant, const char *path)
 {
-	if (!grant->source || !is_below(path, grant->source))
+	if (!grant->source || !path_is_at_or_below(path, grant->source))
 		return path;
 	return planner_rebase(planner, path, grant->source, grant->path);
 }
@@ -143,7 +143,7 @@ static const struct host_path *find_loose_link(struct planner *planner, const st
 		const char *link = planner->host->links[i].path;
 		struct host_path *facts;
 
-		if (!is_below(path, link) || !is_below(link, outside) ||
+		if (!path_is_at_or_below(path, link) || !path_is_at_or_below(link, outside) ||
 		    strcmp(link, outside) == 0 || !can_be_made(planner, grant, link, &directory))
 			continue;
 		facts = arena_alloc(planner->memory.scratch, sizeof(*facts));
@@ -202,7 +202,7 @@ static bool guard_missing(struct planner *planner, const struct mark *grant, con
 	if (row->may_be_made || lies_in_guarded(planner, path))
 		return true;
 	if (facts && facts->kind == HOST_MISSING && directory && is_real_root(planner->host) &&
-	    is_below(directory, outside) && !(grant->flags & MARK_ASKED)) {
+	    path_is_at_or_below(directory, outside) && !(grant->flags & MARK_ASKED)) {
 		guard_directory(planner, grant, directory, row);
 		return false;
 	}
@@ -233,9 +233,9 @@ static void guard(struct planner *planner, const struct mark *grant, const struc
 	bool is_linked;
 	struct mark *mark;
 
-	if (!rights || (!is_below(path, outside) && !is_below(outside, path)))
+	if (!rights || (!path_is_at_or_below(path, outside) && !path_is_at_or_below(outside, path)))
 		return;
-	if (is_below(outside, path))
+	if (path_is_at_or_below(outside, path))
 		path = outside;
 	is_linked = path == row->path && is_behind_link(planner, grant, row);
 	/* sbx's programs reach a hidden directory that is not mounted by /run, never through a link
@@ -321,7 +321,7 @@ static bool is_granted(struct planner *planner, const char *path, bool below)
 			continue;
 		facts = view_find_mount(planner, at) ? NULL : planner_facts(planner, at);
 		at = facts && facts->real ? facts->real : at;
-		if (below ? is_below(at, path) : strcmp(at, path) == 0)
+		if (below ? path_is_at_or_below(at, path) : strcmp(at, path) == 0)
 			return true;
 	}
 	return false;
@@ -348,7 +348,7 @@ const char *guard_find_protected(const struct planner *planner, const char *path
 		const struct mark *mark = mark_at(planner, i);
 
 		if (mark->origin.text == protects.text && mark->kind == MARK_DENY &&
-		    is_below(path, mark->path))
+		    path_is_at_or_below(path, mark->path))
 			return mark->path;
 	}
 	return NULL;
@@ -396,7 +396,7 @@ static void protect_all(struct planner *planner, const struct mark *grant, const
 	if (facts && facts->kind != HOST_MISSING)
 		protect(planner, grant, repository_seen_at(planner, grant, real, git), git);
 	for (size_t i = 0; i < host->n_repository; i++)
-		if (is_below(host->repository[i].path, real))
+		if (path_is_at_or_below(host->repository[i].path, real))
 			protect(planner, grant,
 				repository_seen_at(planner, grant, real, host->repository[i].path),
 				host->repository[i].path);
@@ -458,7 +458,8 @@ static unsigned project_rights(const struct planner *planner)
 		const struct mark *mark = mark_at(planner, i);
 
 		if (mark->kind == MARK_ALLOW && mark->content != CONTENT_TMPFS && !mark->source &&
-		    strcmp(mark->path, "/") != 0 && is_below(planner->request->project, mark->path))
+		    strcmp(mark->path, "/") != 0 &&
+		    path_is_at_or_below(planner->request->project, mark->path))
 			rights |= mark->rights & RIGHTS_SEEN;
 	}
 	return rights;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/path.h"
 #include "plan/plan-internal.h"
 
 bool host_path_is_closed(const struct host_path *facts)
@@ -46,7 +47,8 @@ static void add_below_mounts(struct planner *planner, struct arena_rows *paths, 
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
 		const struct mark *mount = mark_at(planner, i);
 
-		if (mount->kind == MARK_ALLOW && mount->source && is_below(path, mount->path))
+		if (mount->kind == MARK_ALLOW && mount->source &&
+		    path_is_at_or_below(path, mount->path))
 			add(planner, paths,
 			    planner_rebase(planner, path, mount->path, mount->source));
 	}

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "policy/enforcement.h"
 #include "policy/glob.h"
 #include "policy/view.h"
@@ -38,10 +39,10 @@ static void mark_project(struct planner *planner, unsigned rights, unsigned flag
 	const char *project = planner->request->project;
 
 	for (size_t i = 0; i < N_ELEMENTS(top_directories); i++)
-		if (is_below(project, top_directories[i]))
+		if (path_is_at_or_below(project, top_directories[i]))
 			return;
-	if (strcmp(project, "/") == 0 || is_below(project, "/proc") || is_below(project, "/dev") ||
-	    is_below(project, "/sys"))
+	if (strcmp(project, "/") == 0 || path_is_at_or_below(project, "/proc") ||
+	    path_is_at_or_below(project, "/dev") || path_is_at_or_below(project, "/sys"))
 		return;
 	planner_add_mark(planner, MARK_ALLOW, planner_keep(planner, project), rights, origin)
 		->flags = flags & (MARK_RULED | MARK_PROJECT);
@@ -298,8 +299,8 @@ static bool leads_to(const struct host_link *link, const char *path)
 	size_t len = (size_t)(slash - link->path) + 1;
 
 	if (link->target[0] == '/')
-		return is_below(link->target, path);
-	return strncmp(path, link->path, len) == 0 && is_below(link->target, path + len);
+		return path_is_at_or_below(link->target, path);
+	return strncmp(path, link->path, len) == 0 && path_is_at_or_below(link->target, path + len);
 }
 
 static bool is_on_the_way(const struct planner *planner, const struct host_link *link,
@@ -311,7 +312,7 @@ static bool is_on_the_way(const struct planner *planner, const struct host_link 
 		const struct mark *mark = mark_at(planner, i);
 
 		if (mark->kind == MARK_ALLOW && !(mark->flags & MARK_OURS) && !mark->source &&
-		    (mark->rights & RIGHTS_SEEN) && is_below(mark->path, link->path))
+		    (mark->rights & RIGHTS_SEEN) && path_is_at_or_below(mark->path, link->path))
 			return true;
 	}
 	for (size_t i = 0; i < host->n_links; i++)
@@ -359,9 +360,9 @@ static void deny_where_shown(struct planner *planner)
 
 			if (!is_about_host(denied))
 				continue;
-			if (is_below(denied->path, shown->source))
+			if (path_is_at_or_below(denied->path, shown->source))
 				path = planner_rebase(planner, denied->path, shown->source, path);
-			else if (!is_below(shown->source, denied->path))
+			else if (!path_is_at_or_below(shown->source, denied->path))
 				continue;
 			planner_add_mark(planner, denied->kind, path, denied->rights,
 					 denied->origin)

@@ -22,6 +22,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "policy/view.h"
 
 /* The rights that are compared, with Landlock's access bits for each at a file or in a directory.
@@ -56,7 +57,7 @@ const struct step *plan_find_carrier(const struct plan *plan, const char *path)
 {
 	for (size_t i = plan->n_steps; i-- > 0;)
 		if (carriers[plan->steps[i].kind].carries &&
-		    is_below(path, step_target(&plan->steps[i])))
+		    path_is_at_or_below(path, step_target(&plan->steps[i])))
 			return &plan->steps[i];
 	return NULL;
 }
@@ -115,7 +116,8 @@ static uint64_t landlocked(const struct plan *plan, const char *path, uint64_t *
 
 		if (step->kind == STEP_LANDLOCK)
 			*ret_handled = step->landlock.file_rights;
-		if (step->kind == STEP_LANDLOCK_PATH && is_below(path, step->landlock_path.target))
+		if (step->kind == STEP_LANDLOCK_PATH &&
+		    path_is_at_or_below(path, step->landlock_path.target))
 			granted |= step->landlock_path.rights;
 	}
 	return granted;
@@ -326,9 +328,9 @@ static const char *find_shown(struct planner *planner, const struct step *step, 
 	if (step->kind != STEP_BIND && step->kind != STEP_OVERLAY)
 		return NULL;
 	source = step->kind == STEP_BIND ? step->bind.source : step->overlay.source;
-	if (is_below(source, outside))
+	if (path_is_at_or_below(source, outside))
 		return step_target(step);
-	if (!is_below(outside, source))
+	if (!path_is_at_or_below(outside, source))
 		return NULL;
 	return planner_rebase(planner, outside, source, step_target(step));
 }

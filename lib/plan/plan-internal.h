@@ -251,8 +251,6 @@ const char *planner_join(struct planner *planner, const char *directory, const c
 /* The path that @path, which is @from or below it, has where @to is at @from's place. */
 const char *planner_rebase(struct planner *planner, const char *path, const char *from,
 			   const char *to);
-/* Is @path @directory itself or below it? Both must be normal. */
-bool is_below(const char *path, const char *directory);
 void list_add_path(struct planner *planner, struct arena_rows *list, const char *path);
 struct step *planner_add_step(struct planner *planner, enum step_kind kind,
 			      struct step_origin origin);

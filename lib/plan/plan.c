@@ -113,14 +113,6 @@ const char *planner_rebase(struct planner *planner, const char *path, const char
 	return planner_join(planner, to, rest + (*rest == '/'));
 }
 
-bool is_below(const char *path, const char *directory)
-{
-	size_t len = strlen(directory);
-
-	return strncmp(path, directory, len) == 0 &&
-	       (path[len] == '\0' || path[len] == '/' || len == 1);
-}
-
 struct step *planner_add_step(struct planner *planner, enum step_kind kind,
 			      struct step_origin origin)
 {

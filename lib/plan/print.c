@@ -23,6 +23,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/units.h"
 
 /* ---- as text ---- */
@@ -438,7 +439,8 @@ static void entries_deinit(struct entries *entries)
 static bool is_device(const struct step *step)
 {
 	return (step->kind == STEP_BIND && step->bind.attributes.devices) ||
-	       (step->kind == STEP_LANDLOCK_PATH && is_below(step_target(step), "/dev") &&
+	       (step->kind == STEP_LANDLOCK_PATH &&
+		path_is_at_or_below(step_target(step), "/dev") &&
 		strcmp(step_target(step), "/dev") != 0);
 }
 
@@ -456,7 +458,8 @@ static bool is_entry(const struct step *step)
 		[STEP_MASK] = true, [STEP_FILE] = true,	 [STEP_LANDLOCK_PATH] = true,
 	};
 
-	if (!kinds[step->kind] || is_device(step) || is_below(step_target(step), "/proc"))
+	if (!kinds[step->kind] || is_device(step) ||
+	    path_is_at_or_below(step_target(step), "/proc"))
 		return false;
 	return step->kind != STEP_BIND || !step->bind.is_socket;
 }
@@ -481,8 +484,8 @@ static const struct entry *find_around(const struct entries *entries, const char
 	for (size_t i = 0; i < entries->n_rows; i++) {
 		const struct entry *other = &entries->rows[i];
 
-		if (is_below(path, other->path) && strcmp(path, other->path) != 0 &&
-		    (!around || is_below(other->path, around->path)))
+		if (path_is_at_or_below(path, other->path) && strcmp(path, other->path) != 0 &&
+		    (!around || path_is_at_or_below(other->path, around->path)))
 			around = other;
 	}
 	return around;
@@ -635,8 +638,9 @@ static void add_devices(struct text *out, const struct plan *plan)
 		    (plan->steps[i].kind == STEP_LANDLOCK_PATH && plan->tier == TIER_FULL))
 			continue;
 		text_add(out, between);
-		text_add_visible_string(out,
-					is_below(path, "/dev") ? path + strlen("/dev/") : path);
+		text_add_visible_string(out, path_is_at_or_below(path, "/dev")
+						     ? path + strlen("/dev/")
+						     : path);
 		between = ", ";
 	}
 	text_add(out, between[0] ? "\n" : "none\n");

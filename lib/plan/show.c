@@ -22,6 +22,7 @@
 #include <sbx/error.h>
 
 #include "base/error.h"
+#include "base/path.h"
 
 /* Of the names that a fix lists; it has SBX_ERROR_TEXT_SIZE with its other words. */
 #define NAMES_BYTES 350
@@ -67,10 +68,10 @@ const char *const plan_shared_directories[] = { "/", "/var", "/home", NULL };
 static bool is_of_system(const char *path)
 {
 	for (size_t i = 0; plan_system_directories[i]; i++)
-		if (is_below(path, plan_system_directories[i]))
+		if (path_is_at_or_below(path, plan_system_directories[i]))
 			return true;
 	for (size_t i = 0; plan_shared_directories[i]; i++)
-		if (is_below(plan_shared_directories[i], path))
+		if (path_is_at_or_below(plan_shared_directories[i], path))
 			return true;
 	return false;
 }
@@ -557,7 +558,8 @@ static bool shows_below(const struct planner *planner, const struct place *place
 
 	if (place->rights & RIGHTS_SEEN)
 		return false;
-	for (const struct place *at = place + 1; at < end && is_below(at->path, place->path); at++)
+	for (const struct place *at = place + 1;
+	     at < end && path_is_at_or_below(at->path, place->path); at++)
 		if (at->winner && (at->rights & RIGHTS_SEEN))
 			return true;
 	return false;

@@ -196,7 +196,7 @@ bool home_is_usable(const char *path)
 	if (!path_is_normal(path) || strcmp(path, "/") == 0)
 		return false;
 	for (size_t i = 0; i < N_ELEMENTS(unusable); i++)
-		if (is_below(path, unusable[i]))
+		if (path_is_at_or_below(path, unusable[i]))
 			return false;
 	return true;
 }
@@ -240,7 +240,8 @@ static bool is_home(struct planner *planner, const struct mark *mark, const char
 	const char *path = real_path(planner, mark->path);
 	bool is_of_host = mark->content == CONTENT_HOST || mark->content == CONTENT_OVERLAY;
 
-	if (mark->kind != MARK_ALLOW || !is_below(home, path) || strcmp(path, "/") == 0 ||
+	if (mark->kind != MARK_ALLOW || !path_is_at_or_below(home, path) ||
+	    strcmp(path, "/") == 0 ||
 	    (is_of_host && (is_kind(planner, mark_outside(mark), HOST_MISSING) ||
 			    is_covered(planner, mark, home))))
 		return false;
@@ -321,8 +322,8 @@ static void mark_search_path(struct planner *planner, const char *home)
 
 		n = strcspn(at, ":");
 		path = planner_keep_bytes(planner, at, n);
-		if (path_is_normal(path) && is_below(path, home) && strcmp(path, home) != 0 &&
-		    is_directory(planner, path))
+		if (path_is_normal(path) && path_is_at_or_below(path, home) &&
+		    strcmp(path, home) != 0 && is_directory(planner, path))
 			mark_directory(planner, path, "PATH");
 	}
 }
@@ -334,9 +335,9 @@ static bool is_alone(struct planner *planner, const struct mark *file)
 		const struct mark *other = mark_at(planner, i);
 		const char *path = real_path(planner, other->path);
 
-		if (other->kind == MARK_ALLOW && is_below(path, planner->chosen.home) &&
+		if (other->kind == MARK_ALLOW && path_is_at_or_below(path, planner->chosen.home) &&
 		    strcmp(path, planner->chosen.home) != 0 &&
-		    is_below(real_path(planner, file->path), path) &&
+		    path_is_at_or_below(real_path(planner, file->path), path) &&
 		    (strcmp(other->path, file->path) != 0 || (other->rights & RIGHT_WRITE)))
 			return false;
 	}
@@ -363,8 +364,9 @@ static void copy_files(struct planner *planner)
 		if (mark->kind != MARK_ALLOW || mark->content != CONTENT_HOST || mark->source ||
 		    !(mark->flags & MARK_ASKED) || !(mark->rights & RIGHT_READ) || !facts ||
 		    facts->kind != HOST_FILE || facts->size_bytes > COPIED_BYTES_MAX ||
-		    !is_below(facts->real, planner->chosen.home) || !is_alone(planner, mark) ||
-		    is_closed_to_command(planner, facts) || (mark->flags & MARK_RUN))
+		    !path_is_at_or_below(facts->real, planner->chosen.home) ||
+		    !is_alone(planner, mark) || is_closed_to_command(planner, facts) ||
+		    (mark->flags & MARK_RUN))
 			continue;
 		mark->content = CONTENT_COPY;
 		mark->second = facts->mode & S_IXUSR ? 0700 : 0600;
@@ -448,7 +450,7 @@ bool has_own_tmp(const struct planner *planner)
 	if (request->out_directory || (request->tier && tier_find(request->tier) == TIER_REDUCED))
 		return false;
 	for (size_t i = 0; i < request->n_paths; i++)
-		if (is_below(VIEW_TMP, inside_of(&request->paths[i])))
+		if (path_is_at_or_below(VIEW_TMP, inside_of(&request->paths[i])))
 			return false;
 	return true;
 }
@@ -458,7 +460,7 @@ static bool names_file_in_tmp(const struct spawn_request *request)
 	for (size_t i = 0; i < request->n_paths; i++)
 		if (request->paths[i].grant != GRANT_DENY &&
 		    request->paths[i].grant != GRANT_DENY_WRITE &&
-		    is_below(inside_of(&request->paths[i]), VIEW_TMP))
+		    path_is_at_or_below(inside_of(&request->paths[i]), VIEW_TMP))
 			return true;
 	return false;
 }

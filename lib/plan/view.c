@@ -132,7 +132,7 @@ static int check_kind(struct planner *planner, struct mark *mark)
 /* Below /proc and /dev the sandbox has its own content, not the host's. */
 static bool is_ours(const char *path)
 {
-	return is_below(path, "/proc") || is_below(path, "/dev");
+	return path_is_at_or_below(path, "/proc") || path_is_at_or_below(path, "/dev");
 }
 
 static bool is_mount(const struct mark *mark)
@@ -148,8 +148,8 @@ const struct mark *view_find_mount(const struct planner *planner, const char *pa
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
 		const struct mark *mount = mark_at(planner, i);
 
-		if (is_mount(mount) && is_below(path, mount->path) &&
-		    (!found || is_below(mount->path, found->path)))
+		if (is_mount(mount) && path_is_at_or_below(path, mount->path) &&
+		    (!found || path_is_at_or_below(mount->path, found->path)))
 			found = mount;
 	}
 	return found;
@@ -259,8 +259,8 @@ static int refuse_linked_denial(struct planner *planner, const struct mark *mark
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
 		const struct mark *mount = mark_at(planner, i);
 
-		if (!is_mount(mount) || (!is_below(facts->real, mount->source) &&
-					 !is_below(mount->source, facts->real)))
+		if (!is_mount(mount) || (!path_is_at_or_below(facts->real, mount->source) &&
+					 !path_is_at_or_below(mount->source, facts->real)))
 			continue;
 		(void)sbx_error_what(planner->err, -ELOOP, "cannot hide '%.300s' in '%.300s'",
 				     mark->path, mount->path);
@@ -312,7 +312,7 @@ static int prepare_allow(struct planner *planner, struct mark *mark)
 		return mark->rights & RIGHTS_SEEN ? refuse_link(planner, mark) : 0;
 	}
 	if (mark->source && mark->content == CONTENT_HOST && mark->facts->real &&
-	    is_below(mark->facts->real, "/proc"))
+	    path_is_at_or_below(mark->facts->real, "/proc"))
 		return drop(planner, mark, -EINVAL, "it shows the processes of the host",
 			    "leave it out: the sandbox has its own /proc");
 	return mark->content == CONTENT_TMPFS ? 0 : check_kind(planner, mark);
@@ -397,7 +397,7 @@ static void make_places(struct planner *planner)
 			last->n_marks++;
 			continue;
 		}
-		while (above && !is_below(marks[i]->place, above->path))
+		while (above && !path_is_at_or_below(marks[i]->place, above->path))
 			above = above->parent;
 		last = &places[planner->view.n_places++];
 		*last = (struct place){
@@ -543,7 +543,7 @@ const struct place *view_find(const struct planner *planner, const char *path)
 	}
 	if (low > 0)
 		place = &planner->view.places[low - 1];
-	while (place && !is_below(path, place->path))
+	while (place && !path_is_at_or_below(path, place->path))
 		place = place->parent;
 	return place;
 }
@@ -551,7 +551,7 @@ const struct place *view_find(const struct planner *planner, const char *path)
 bool view_has_below(const struct planner *planner, const char *path)
 {
 	for (size_t i = 0; i < planner->view.n_places; i++)
-		if (is_below(planner->view.places[i].path, path) &&
+		if (path_is_at_or_below(planner->view.places[i].path, path) &&
 		    strcmp(planner->view.places[i].path, path) != 0 &&
 		    shown_is_visible(&planner->view.shown[i]))
 			return true;

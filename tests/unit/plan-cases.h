@@ -8,6 +8,7 @@
  * paths are ones that the case has already mentioned, or near one.
  */
 
+#include "base/path.h"
 #include "plan-host.h"
 #include "plan/plan-internal.h"
 #include "policy/view.h"
@@ -49,9 +50,10 @@ static inline bool is_known(const struct planning *planning, const char *path)
 	for (size_t i = 0; i < planning->n_known; i++)
 		if (strcmp(planning->known[i].path, path) == 0 ||
 		    (planning->known[i].kind != HOST_DIRECTORY && !planning->known[i].target &&
-		     is_below(path, planning->known[i].path)) ||
-		    (planning->known[i].target && is_below(path, planning->known[i].path)) ||
-		    is_below(planning->known[i].path, path))
+		     path_is_at_or_below(path, planning->known[i].path)) ||
+		    (planning->known[i].target &&
+		     path_is_at_or_below(path, planning->known[i].path)) ||
+		    path_is_at_or_below(planning->known[i].path, path))
 			return true;
 	return false;
 }
@@ -104,8 +106,8 @@ static inline const char *any_known_path(const struct planning *planning)
 
 	do {
 		path = planning->known[any((unsigned)planning->n_known)].path;
-	} while (!is_below(path, "/srv/t") && !is_below(path, "/srv/u") &&
-		 !is_below(path, PROJECT));
+	} while (!path_is_at_or_below(path, "/srv/t") && !path_is_at_or_below(path, "/srv/u") &&
+		 !path_is_at_or_below(path, PROJECT));
 	return path;
 }
 
@@ -398,7 +400,7 @@ static inline const char *any_granted_path(struct planning *planning, bool insid
 
 	if (!grant.inside)
 		return any_path(&planning->arena);
-	if (is_below(known, grant.outside))
+	if (path_is_at_or_below(known, grant.outside))
 		rest = known + strlen(grant.outside);
 	len = snprintf(path, sizeof(path), "%s%s", inside ? grant.inside : grant.outside, rest);
 	return arena_copy(&planning->arena, path, (size_t)len);

@@ -49,7 +49,7 @@ static inline void add_excepts(struct planning *planning, const struct request_p
 		  0);
 	for (size_t i = 0; i < planning->credentials.n_places; i++)
 		writes_home |= option->grant == GRANT_WRITE && !planning->homes[i].kinds &&
-			       is_below(planning->homes[i].path, outside);
+			       path_is_at_or_below(planning->homes[i].path, outside);
 	excepts = arena_alloc(&planning->arena,
 			      (n + planning->request.n_paths + 1) * sizeof(*excepts));
 	path->excepts = excepts;
@@ -57,8 +57,9 @@ static inline void add_excepts(struct planning *planning, const struct request_p
 		const char *real = follow(planning, entries[i].path), *rest;
 		bool is_startup = entries[i].kinds == CREDENTIAL_STARTUP;
 
-		if (look_at_host(planning, real).kind == HOST_MISSING || !is_below(real, outside) ||
-		    strcmp(real, outside) == 0 || (is_startup && !writes_home))
+		if (look_at_host(planning, real).kind == HOST_MISSING ||
+		    !path_is_at_or_below(real, outside) || strcmp(real, outside) == 0 ||
+		    (is_startup && !writes_home))
 			continue;
 		rest = real + strlen(outside) + 1;
 		excepts[path->n_excepts++] = (struct composed_except){
@@ -90,8 +91,8 @@ static inline void add_read_only(struct planning *planning, const struct request
 
 		if (option->grant == GRANT_WRITE && other->grant == GRANT_READ &&
 		    !is_mount(option) && !is_mount(other) &&
-		    look_at_host(planning, real).kind != HOST_MISSING && is_below(real, outside) &&
-		    strcmp(real, outside) != 0)
+		    look_at_host(planning, real).kind != HOST_MISSING &&
+		    path_is_at_or_below(real, outside) && strcmp(real, outside) != 0)
 			excepts[path->n_excepts++] =
 				(struct composed_except){ .path = real,
 							  .operations = operation_set("fs.write") };
@@ -139,14 +140,14 @@ static inline const char *private_home(struct planning *planning)
 {
 	const char *home = planning->environment[1] + strlen("HOME=");
 
-	if (is_below(home, PROJECT))
+	if (path_is_at_or_below(home, PROJECT))
 		return NULL;
 	for (size_t i = 0; i < planning->request.n_paths; i++) {
 		const struct request_path *option = &planning->paths[i];
 		const char *path = option->target ? option->target : option->path;
 
 		if (option->grant != GRANT_DENY && option->grant != GRANT_DENY_WRITE &&
-		    is_below(home, path))
+		    path_is_at_or_below(home, path))
 			return NULL;
 	}
 	return planning->policy ? NULL : home;

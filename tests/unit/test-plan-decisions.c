@@ -143,11 +143,11 @@ static void take_grant(struct planning *planning, const char *path, struct grant
 {
 	bool is_known = !found->target || found->source;
 
-	if (!grant.target || !is_below(path, grant.target))
+	if (!grant.target || !path_is_at_or_below(path, grant.target))
 		return;
 	if (grant.source && look_at_host(planning, grant.source).kind == HOST_MISSING)
 		grant.source = NULL;
-	if (!found->target || is_below(grant.target, found->target))
+	if (!found->target || path_is_at_or_below(grant.target, found->target))
 		*found = grant;
 	if (!is_known || !grant.source)
 		found->source = NULL;
@@ -181,7 +181,7 @@ static const char *source_of(struct planning *planning, const char *path)
 	struct grant_at mount = find_mount(planning, path);
 	char source[256];
 
-	if (mount.target && !is_below(at, mount.target)) {
+	if (mount.target && !path_is_at_or_below(at, mount.target)) {
 		const struct step *mask = plan_find_carrier(planning->plan, path);
 
 		/* Is the mount hidden completely? */
