@@ -161,7 +161,7 @@ static int choose_id(struct creation *creation, struct sbx_error *err)
 static int write_configuration(const struct creation *creation, int directory, const char *cwd)
 {
 	_cleanup_text_ struct text bytes = TEXT_INIT;
-	_cleanup_close_ int fd = openat(directory, SANDBOX_CONFIGURATION_NAME ".new",
+	_cleanup_close_ int fd = openat(directory, SANDBOX_NEW_CONFIGURATION_NAME,
 					O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
 	int r;
 
@@ -179,7 +179,7 @@ static int write_configuration(const struct creation *creation, int directory, c
 	if (r < 0)
 		return r;
 	/* The file gets its name when it is complete. */
-	return renameat(directory, SANDBOX_CONFIGURATION_NAME ".new", directory,
+	return renameat(directory, SANDBOX_NEW_CONFIGURATION_NAME, directory,
 			SANDBOX_CONFIGURATION_NAME) < 0
 		       ? -errno
 		       : 0;

@@ -209,13 +209,14 @@ int registration_write_policy(const struct registration *registration, const str
 	return 0;
 }
 
-/* All files that sbx may have created there; a start of sbx-spawn creates the first. */
+/* All files that sbx may have created there, also one whose creator was killed before it renamed
+ * it; a start of sbx-spawn creates the first. */
 static int remove_contents(int directory)
 {
 	static const char *const names[] = {
 		STATE_NAME,	     NEW_STATE_NAME,	  SANDBOX_CONTROL_NAME,
 		SANDBOX_LOG_NAME,    SANDBOX_PAUSED_NAME, SANDBOX_CONFIGURATION_NAME,
-		SANDBOX_POLICY_NAME, NEW_POLICY_NAME,
+		SANDBOX_POLICY_NAME, NEW_POLICY_NAME,	  SANDBOX_NEW_CONFIGURATION_NAME,
 	};
 	int r = 0;
 

@@ -33,6 +33,7 @@ struct text;
 
 #define SANDBOX_CONTROL_NAME "control.sock"
 #define SANDBOX_CONFIGURATION_NAME "configuration"
+#define SANDBOX_NEW_CONFIGURATION_NAME (SANDBOX_CONFIGURATION_NAME ".new")
 #define SANDBOX_LOG_NAME "log"
 /* After the path of out_layer: the archive while it is written. */
 #define SANDBOX_ARCHIVE_SUFFIX ".tar"

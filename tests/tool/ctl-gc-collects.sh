@@ -59,12 +59,14 @@ check the_process_with_the_reused_pid_lives test -e "/proc/$other"
 kill "$other"
 
 # Supervisors that were killed between any two steps.
-mkdir -m 700 "$sandboxes/empty" "$sandboxes/half" "$sandboxes/broken"
+mkdir -m 700 "$sandboxes/empty" "$sandboxes/half" "$sandboxes/broken" "$sandboxes/unstored"
+printf '/\0--\0tr' >"$sandboxes/unstored/configuration.new"
 echo '{"id":"half","state":"RUN' >"$sandboxes/half/state.json.new"
 echo '{"id":"broken","state":"RUN' >"$sandboxes/broken/state.json"
 run sbx-ctl gc
 check a_half_created_entry_is_removed is_gone empty
 check so_does_a_state_that_was_half_written is_gone half
+check so_is_one_whose_configuration_was_half_written is_gone unstored
 check an_entry_with_a_malformed_state_is_removed is_gone broken
 check all_of_it_is_no_failure has_status 0
 
