@@ -214,6 +214,16 @@ static int check_directory(const char *id, const char *directory, struct sbx_err
 	return -ECANCELED;
 }
 
+/* With room for the messages of sbx-spawn: those of a start that fails must reach the user. */
+static int empty_log(int log)
+{
+	if (ftruncate(log, 0) < 0)
+		return -errno;
+	if (fallocate(log, FALLOC_FL_KEEP_SIZE, 0, LOG_SHOWN_MAX) < 0 && errno != EOPNOTSUPP)
+		return -errno;
+	return 0;
+}
+
 static int start_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 {
 	_cleanup_(starting_deinit) struct starting starting = { .ctl = ctl,
@@ -251,8 +261,9 @@ static int start_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 	r = check_unchanged(ctl, &target.entry, words, err);
 	if (r < 0)
 		return r;
-	if (ftruncate(starting.log, 0) < 0)
-		return ctl_fail(err, -errno, "start", id, NULL, "check the runtime directory");
+	r = empty_log(starting.log);
+	if (r < 0)
+		return ctl_fail(err, r, "start", id, NULL, "make room in the runtime directory");
 	r = run_spawn(&starting, words, err);
 	if (r < 0)
 		return r;

@@ -184,6 +184,21 @@ static int put(int directory, const char *name, const char *new_name, const stru
 	return r;
 }
 
+/*
+ * On a full file system there is no room for a new file, but for the old one's pages: so the end of
+ * a command whose own output has filled it is still recorded. A reader may see half of it.
+ */
+static int put_in_place(int directory, const char *name, const struct text *content)
+{
+	_cleanup_close_ int fd = openat(directory, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	int r = fd < 0 ? -errno : posix_fallocate(fd, 0, (off_t)content->len);
+
+	if (r != 0)
+		return r < 0 ? r : -r;
+	r = fd_write_all(fd, text_string(content), content->len);
+	return r == 0 && ftruncate(fd, (off_t)content->len) < 0 ? -errno : r;
+}
+
 int registration_write(const struct registration *registration, const struct sandbox_entry *entry,
 		       struct sbx_error *err)
 {
@@ -192,6 +207,9 @@ int registration_write(const struct registration *registration, const struct san
 
 	entry_add_state(&state, entry);
 	r = put(registration->directory, STATE_NAME, NEW_STATE_NAME, &state);
+	if ((r == -ENOSPC || r == -EDQUOT) &&
+	    put_in_place(registration->directory, STATE_NAME, &state) == 0)
+		r = 0;
 	if (r < 0)
 		return fail(err, r, "write the state of", registration->id, NULL,
 			    "make room in the runtime directory");

@@ -5,7 +5,8 @@
  * The registry of sandboxes: a directory each, below the runtime directory
  *
  *   RUNTIME/sbx/sandboxes/ID/              flock()ed by the supervisor for as long as it lives
- *                            state.json    replaced by rename(), so always complete
+ *                            state.json    replaced by rename(), so always complete, except while
+ *                                          its file system is full: then it is overwritten
  *                            policy.json   the policy that it runs under, where it has one
  *                            control.sock  of the supervisor
  *                            configuration the words given to sbx-ctl create; never changes
