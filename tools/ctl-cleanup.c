@@ -21,8 +21,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/moment.h"
 #include "base/path.h"
+#include "record/record.h"
 
 #include "tool.h"
 
@@ -152,30 +154,65 @@ static int end_states(struct cleanup *cleanup)
 	return r;
 }
 
-static int finish_directory(struct cleanup *cleanup)
+/* The record that the supervisor could not write any more: to the service or the spool of this
+ * user, because an fd of --audit-fd has gone with the supervisor. */
+static int send_record(const struct cleanup *cleanup)
 {
-	if (!cleanup->keeps_directory) {
-		say(cleanup, "removed its directory", "would remove its directory");
-		return cleanup->dry_run
-			       ? 0
-			       : registration_remove(cleanup->ctl->registry, cleanup->registration);
-	}
-	if (cleanup->entry.state == SANDBOX_DESTROYED)
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	_cleanup_text_ struct text record = TEXT_INIT;
+	struct json_writer json;
+	int r = recorder_open_spool(&recorder, environ, NULL);
+
+	if (r < 0)
+		return r;
+	record_begin(&recorder, &record, &json, "sandbox_failed", CTL_TOOL);
+	json_member_string(&json, "sandbox_id", cleanup->entry.id);
+	json_member_u64(&json, "status", KILLED_STATUS);
+	json_member_string(&json, "reason", "killed");
+	json_member_string(&json, "what", "its supervisor was killed");
+	return record_send(&recorder, &record, &json, NULL);
+}
+
+/* A supervisor writes its name into the state before it records the sandbox, so each recorded one
+ * has an end. The state says afterwards that it has, should the directory be kept. */
+static int record_end(struct cleanup *cleanup)
+{
+	bool has_run = cleanup->entry.supervisor > 0;
+	int r = 0;
+
+	if (cleanup->entry.state == SANDBOX_DESTROYED || (!has_run && !cleanup->keeps_directory))
 		return 0;
 	say(cleanup, "recorded that it was killed", "would record that it was killed");
-	return cleanup->dry_run ? 0 : end_states(cleanup);
+	if (cleanup->dry_run)
+		return 0;
+	if (has_run)
+		r = send_record(cleanup);
+	return r < 0 ? r : end_states(cleanup);
+}
+
+static int finish_directory(struct cleanup *cleanup)
+{
+	if (cleanup->keeps_directory)
+		return 0;
+	say(cleanup, "removed its directory", "would remove its directory");
+	return cleanup->dry_run
+		       ? 0
+		       : registration_remove(cleanup->ctl->registry, cleanup->registration);
 }
 
 static const struct {
 	const char *failing;
 	int (*run)(struct cleanup *cleanup);
 	bool needs_all; /* only if no earlier step has failed */
+	const char *fix;
 } steps[] = {
-	{ "kill the processes of", end_init, false },
-	{ "empty the cgroup of", empty_cgroup, false },
-	{ "remove the cgroup of", remove_cgroup, false },
-	{ "remove the work directory of", remove_work, false },
-	{ "remove the directory of", finish_directory, true },
+	{ "kill the processes of", end_init, false, NULL },
+	{ "empty the cgroup of", empty_cgroup, false, NULL },
+	{ "remove the cgroup of", remove_cgroup, false, NULL },
+	{ "remove the work directory of", remove_work, false, NULL },
+	{ "record the end of", record_end, true,
+	  "make room in the runtime directory and for audit records, then repeat 'sbx-ctl gc'" },
+	{ "remove the directory of", finish_directory, true, NULL },
 };
 
 int cleanup_run(struct cleanup *cleanup, struct sbx_error *err)
@@ -189,8 +226,9 @@ int cleanup_run(struct cleanup *cleanup, struct sbx_error *err)
 
 		if (r < 0 && first == 0)
 			first = ctl_fail(err, r, steps[i].failing, id, NULL,
-					 "repeat 'sbx-ctl gc' as the user whose sandbox it is, or "
-					 "as root");
+					 steps[i].fix ? steps[i].fix
+						      : "repeat 'sbx-ctl gc' as the user whose "
+							"sandbox it is, or as root");
 	}
 	return first;
 }

@@ -178,10 +178,10 @@ static int on_started(void *userdata, pid_t init, const char *cgroup, struct sbx
 	run->entry.init = init;
 	run->entry.init_start = (uint64_t)process_start_ticks(init);
 	run->entry.cgroup = cgroup;
-	r = spawn_record_created(run, err);
-	return r < 0 ? r
-		     : spawn_set_state(run, run->is_adopted ? SANDBOX_CREATING : SANDBOX_RUNNING,
-				       err);
+	/* First: if this process is killed, 'sbx-ctl gc' records the end of what the state names.
+	 */
+	r = spawn_set_state(run, run->is_adopted ? SANDBOX_CREATING : SANDBOX_RUNNING, err);
+	return r < 0 ? r : spawn_record_created(run, err);
 }
 
 static void on_unmapped(void *userdata, const char *path, bool is_of_system)

@@ -4,9 +4,10 @@
  * Audit records and the registry entry of a run
  *
  * The supervisor writes sandbox_created while the sandbox is built, before the command runs; if it
- * cannot be written, nothing runs. sandbox_destroyed or sandbox_failed ends the run; sandbox_failed
- * alone is a start that was refused. tool_execute and tool_result are the begin and end of a
- * command of 'sbx-ctl exec'.
+ * cannot be written, nothing runs. sandbox_destroyed or sandbox_failed ends the run; if the
+ * supervisor is killed before, sbx-ctl writes the latter when it cleans up. sandbox_failed alone is
+ * a start that was refused. tool_execute and tool_result are the begin and end of a command of
+ * 'sbx-ctl exec'.
  */
 
 #include "spawn.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * without-call NAME ERRNO COMMAND...: runs the command with a filter that lets one system call fail
+ * without-call NAME ERRNO|KILL COMMAND...: runs the command with a filter that lets one system call
+ * fail, or by which the kernel kills the process that makes it
  *
  * No special build is needed, but the call fails in all processes that the command starts. Status
  * 99: this architecture has no such call. Calls that are only used after the command has started,
@@ -54,12 +55,19 @@ static const struct {
 	{ "umount2", SYS_umount2 },
 };
 
-static int refuse(int number, int code)
+static unsigned action_of(const char *word)
+{
+	if (strcmp(word, "KILL") == 0)
+		return SECCOMP_RET_KILL_PROCESS;
+	return SECCOMP_RET_ERRNO | (unsigned)(strcmp(word, "EPERM") == 0 ? EPERM : ENOSYS);
+}
+
+static int refuse(int number, unsigned action)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)code),
+		BPF_STMT(BPF_RET | BPF_K, action),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	const struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
@@ -81,7 +89,7 @@ int main(int argc, char *argv[])
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		if (strcmp(calls[i].name, argv[1]) != 0)
 			continue;
-		if (refuse(calls[i].number, strcmp(argv[2], "EPERM") == 0 ? EPERM : ENOSYS) < 0)
+		if (refuse(calls[i].number, action_of(argv[2])) < 0)
 			return 99;
 		(void)execv(argv[3], argv + 3);
 		return 99;

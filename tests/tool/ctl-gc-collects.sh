@@ -22,6 +22,7 @@ run sbx-ctl gc --dry-run
 check a_dry_run_prints_all_actions out_is 'made: would kill its processes
 made: would record that it was killed
 own: would kill its processes
+own: would record that it was killed
 own: would remove its directory'
 check a_dry_run_kills_nothing test "$(process_state "$first")" = S
 check a_dry_run_removes_nothing test -e "$sandboxes/own"
@@ -30,6 +31,7 @@ run sbx-ctl gc
 check gc_prints_its_actions out_is 'made: killed its processes
 made: recorded that it was killed
 own: killed its processes
+own: recorded that it was killed
 own: removed its directory'
 check its_first_process_is_gone is_dead "$first"
 check so_is_the_other is_dead "$second"
@@ -54,7 +56,8 @@ mkdir -m 700 "$sandboxes/reused"
 printf '{"id":"reused","state":"RUNNING","init":%d,"init_start":1,"supervisor":%d,"supervisor_start":1}' "$other" "$other" \
 	>"$sandboxes/reused/state.json"
 run sbx-ctl gc
-check only_the_directory_of_a_reused_pid_is_removed out_is 'reused: removed its directory'
+check only_the_directory_of_a_reused_pid_is_removed out_is 'reused: recorded that it was killed
+reused: removed its directory'
 check the_process_with_the_reused_pid_lives test -e "/proc/$other"
 kill "$other"
 
