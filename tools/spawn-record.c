@@ -284,6 +284,31 @@ static int keep_policy(const struct spawn_run *run, struct sbx_error *err)
 	return registration_write_policy(&run->registration, &text, err);
 }
 
+/* The state of an adopted sandbox, which does not wait for a start any more, or of work
+ * directories, which gc finds by it. Others get theirs when their PID 1 is known. */
+static int write_first_state(struct spawn_run *run, struct sbx_error *err)
+{
+	return run->is_adopted || run->changes.kind != CHANGES_NONE
+		       ? spawn_set_state(run, SANDBOX_CREATING, err)
+		       : 0;
+}
+
+static int fill_registration(struct spawn_run *run, struct sbx_error *err)
+{
+	int r;
+
+	describe(run);
+	r = keep_policy(run, err);
+	if (r < 0)
+		return r;
+	if (run->plan->may_exec) {
+		r = listen_for_control(run);
+		if (r < 0)
+			return sbx_error_what(err, r, "cannot listen for 'sbx-ctl exec'");
+	}
+	return write_first_state(run, err);
+}
+
 int spawn_register(struct spawn_run *run, struct sbx_error *err)
 {
 	int r;
@@ -291,20 +316,10 @@ int spawn_register(struct spawn_run *run, struct sbx_error *err)
 	r = adopt_or_create(run, err);
 	if (r < 0)
 		return r;
-	describe(run);
-	r = keep_policy(run, err);
-	if (r < 0) {
-		if (!run->is_adopted)
-			(void)registration_remove(run->registry, &run->registration);
-		return r;
-	}
-	if (run->plan->may_exec) {
-		r = listen_for_control(run);
-		if (r < 0)
-			return sbx_error_what(err, r, "cannot listen for 'sbx-ctl exec'");
-	}
-	/* Names the supervisor: from now on the sandbox does not wait for a start any more. */
-	return run->is_adopted ? spawn_set_state(run, SANDBOX_CREATING, err) : 0;
+	r = fill_registration(run, err);
+	if (r < 0 && !run->is_adopted)
+		(void)registration_remove(run->registry, &run->registration);
+	return r;
 }
 
 int spawn_set_state(struct spawn_run *run, enum sandbox_state state, struct sbx_error *err)

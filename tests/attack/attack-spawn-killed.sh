@@ -20,6 +20,7 @@ rm place/c.tar
 n_of() { grep "\"sandbox_id\":\"$2\"" "$spool" | grep -cE "\"event\":\"($1)\""; }
 has_an_end() { [ "$(n_of sandbox_created "$1")" = 0 ] || [ "$(n_of 'sandbox_(destroyed|failed)' "$1")" = 1 ]; }
 has_no_processes() { ! grep -qsF "# of $1" /proc/[0-9]*/cmdline; }
+left() { find place -name '.*'; }
 
 # These are called first after the registration; the last ones while the command runs and when it has ended.
 for call in pipe2 socketpair signalfd4 ppoll recvmsg pidfd_send_signal; do
@@ -37,6 +38,7 @@ for call in pipe2 socketpair signalfd4 ppoll recvmsg pidfd_send_signal; do
 		run sbx-ctl gc
 		check "gc_can_clean_up_$id" has_status 0
 		check "it_is_not_in_the_registry_any_more_$id" is_gone "$id"
+		check "no_work_directory_is_left_$id" test -z "$(left)"
 		check "it_has_an_end_in_the_log_$id" has_an_end "$id"
 		[ "$killed" -ne 159 ] || n_killed=$((${n_killed:-0} + 1))
 	done
