@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -203,6 +204,16 @@ static int ask(int socket, uid_t uid, char *const words[], int n_words, char ans
 	return 0;
 }
 
+/* Status 125: not the command's fault, but that of the sandbox, which may be ending. */
+static const char *fix_of(const struct tree_node *status)
+{
+	if (!status)
+		return "correct what its supervisor reports";
+	if (strcmp(status->text, "125") == 0)
+		return "see with 'sbx-ctl list' whether it is still running";
+	return "name a program that exists in the sandbox and may be executed there";
+}
+
 static int understand(const char *id, const char *answer, size_t n_bytes, struct sbx_error *err)
 {
 	_cleanup_tree_ struct tree *tree = NULL;
@@ -217,9 +228,7 @@ static int understand(const char *id, const char *answer, size_t n_bytes, struct
 	/* With a status, the error says why the command was not executed. */
 	if (error)
 		(void)ctl_fail(err, -EREMOTEIO, "run a command in", id, error->text,
-			       status ? "name a program that exists in the sandbox and may be "
-					"executed there"
-				      : "correct what its supervisor reports");
+			       fix_of(status));
 	if (error && !status)
 		return -EREMOTEIO;
 	if (!status || status->type != TREE_NUMBER ||

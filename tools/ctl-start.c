@@ -268,6 +268,9 @@ static int start_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	r = wait_started(&starting);
+	if (r == -ENOENT)
+		return ctl_fail(err, -ECANCELED, "start", id,
+				"it was removed as soon as it was started", "create it again");
 	return r < 0 ? show_failure(&starting, err) : 0;
 }
 

@@ -28,6 +28,10 @@ run sbx-ctl start b
 check one_that_dies_before_it_begins_is_told err_has 'ended with 3 before the command ran'
 check start_prints_earlier_output_of_sbx_spawn err_has died
 check it_waits_even_then state_is b CREATING
+sbx-ctl create --id r -- true >/dev/null
+printf '%s\n' '#!/bin/sh' '[ "$1" = --print-plan ] && echo "{}" && exit' "rm -r '$sandboxes/r'" >"$work/bin/sbx-spawn"
+run sbx-ctl start r
+check one_that_is_removed_by_another_process_is_told err_has 'it was removed as soon as it was started'
 mv "$work/bin/kept" "$work/bin/sbx-spawn"
 
 # Neither the configuration nor the policy that it names changes.
