@@ -71,17 +71,24 @@ static void add_values(struct text *out, const struct match_list *list)
 	add_sorted(out, texts, list->n_values);
 }
 
+/* An exception without operations is about those of its rule. */
 static void add_condition(struct text *out, const struct condition *condition)
 {
-	text_add(out, "{ syscall: [");
-	operation_add_names(out, condition->operations);
-	text_add(out, "]");
+	const char *before = "{ ";
+
+	if (condition->operations != 0) {
+		text_addf(out, "%ssyscall: [", before);
+		operation_add_names(out, condition->operations);
+		text_add(out, "]");
+		before = ", ";
+	}
 	for (int key = 0; key < N_MATCH_KEYS; key++) {
 		if (!condition->lists[key].present)
 			continue;
-		text_addf(out, ", %s: [", match_key_name((enum match_key)key));
+		text_addf(out, "%s%s: [", before, match_key_name((enum match_key)key));
 		add_values(out, &condition->lists[key]);
 		text_add(out, "]");
+		before = ", ";
 	}
 	text_add(out, " }");
 }
@@ -145,9 +152,11 @@ static void add_reason(struct text *out, const struct rule *rule)
 static const struct rule_part {
 	const char *name; /* NULL terminates the table */
 	void (*add)(struct text *out, const struct rule *rule);
+	const char *absent; /* the text of a rule without it; NULL: every rule has it */
 } parts[] = {
-	{ "action", add_action },	    { "match", add_match },   { "except", add_except },
-	{ "constraints", add_constraints }, { "reason", add_reason }, { .name = NULL },
+	{ "action", add_action, NULL },	  { "match", add_match, NULL },
+	{ "except", add_except, "[]" },	  { "constraints", add_constraints, "{ }" },
+	{ "reason", add_reason, "\"\"" }, { .name = NULL },
 };
 
 struct comparison {
@@ -238,20 +247,37 @@ static struct change change_of(const struct policy *policy, const struct rule *r
 	};
 }
 
+/* deny { syscall: [fs.write] }, except: [{ caller: ["a"] }]. An exception, or a constraint, can
+ * turn the meaning of the rest. */
+static void add_rule(struct text *out, const struct rule *rule)
+{
+	_cleanup_text_ struct text part_text = TEXT_INIT;
+
+	for (const struct rule_part *part = parts; part->name; part++) {
+		text_reset(&part_text);
+		part->add(&part_text, rule);
+		out->failed |= text_status(&part_text) < 0;
+		if (!part->absent)
+			text_addf(out, "%s%s", part == parts ? "" : " ", text_string(&part_text));
+		else if (strcmp(text_string(&part_text), part->absent) != 0)
+			text_addf(out, ", %s: %s", part->name, text_string(&part_text));
+	}
+}
+
 static void report_rule(struct comparison *comparison, const struct rule *rule, bool is_added)
 {
 	const struct policy *policy = is_added ? comparison->after : comparison->before;
-	_cleanup_text_ struct text match = TEXT_INIT;
+	_cleanup_text_ struct text text = TEXT_INIT;
 	struct change change = change_of(policy, rule);
 
-	text_addf(&match, "%s ", policy_action_name(rule->action));
-	add_match(&match, rule);
+	add_rule(&text, rule);
+	comparison->out->failed |= text_status(&text) < 0;
 	change.sign = is_added ? "+" : "-";
 	change.verb = is_added ? "added" : "removed";
 	if (is_added)
-		change.after = text_string(&match);
+		change.after = text_string(&text);
 	else
-		change.before = text_string(&match);
+		change.before = text_string(&text);
 	add_change(comparison, &change);
 }
 
@@ -449,6 +475,7 @@ static void compare_views(struct comparison *comparison)
 		report_texts(comparison, "setting", "view", was, is);
 }
 
+/* As a shell takes them: one word with a blank is not two words. */
 static char *words_of(const struct policy *policy, const char *name)
 {
 	struct text text = TEXT_INIT;
@@ -456,8 +483,10 @@ static char *words_of(const struct policy *policy, const char *name)
 	for (size_t i = 0; i < policy->n_extensions; i++) {
 		if (strcmp(policy->extensions[i].name, name) != 0)
 			continue;
-		for (const char *const *word = policy->extensions[i].argv; *word; word++)
-			text_addf(&text, "%s%s", text.len > 0 ? " " : "", *word);
+		for (const char *const *word = policy->extensions[i].argv; *word; word++) {
+			text_add(&text, text.len > 0 ? " " : "");
+			text_add_word_string(&text, *word);
+		}
 		return text_take(&text);
 	}
 	return NULL;

@@ -73,6 +73,34 @@ static void added_and_removed_rules_are_named(void)
 			  "[\".github/**\"] }\n");
 }
 
+/* A deny with an exception is not the deny of its match, and a constraint can widen: "tls: any". */
+static void an_added_or_removed_rule_is_shown_with_all_its_parts(void)
+{
+	static const char whole[] =
+		HEAD ALLOW_SRC "  - name: srv\n    match: { syscall: fs.write, path: /srv }\n"
+			       "    action: deny\n    except: [{ path: /srv/a }]\n";
+	static const char constrained[] =
+		HEAD ALLOW_SRC "  - name: net\n    match: { syscall: net.connect, host: a.org }\n"
+			       "    action: allow\n    constraints: { tls: any }\n    reason: r\n";
+
+	expect_difference(HEAD ALLOW_SRC, whole,
+			  "+ rule 'srv' (new.yaml:6) added: deny { syscall: [fs.write], path: "
+			  "[\"/srv\" (literal)] }, except: [{ path: [\"/srv/a\" (literal)] }]\n");
+	expect_difference(whole, HEAD ALLOW_SRC,
+			  "- rule 'srv' (old.yaml:6) removed: deny { syscall: [fs.write], path: "
+			  "[\"/srv\" (literal)] }, except: [{ path: [\"/srv/a\" (literal)] }]\n");
+	expect_difference(HEAD ALLOW_SRC, constrained,
+			  "+ rule 'net' (new.yaml:6) added: allow { syscall: [net.connect], host: "
+			  "[\"a.org\"] }, constraints: { tls: any }, reason: \"r\"\n");
+}
+
+static void words_of_an_extension_are_kept_apart(void)
+{
+	expect_difference(HEAD ALLOW_SRC "extensions: [{ name: x, command: [/bin/x, a b] }]\n",
+			  HEAD ALLOW_SRC "extensions: [{ name: x, command: [/bin/x, a, b] }]\n",
+			  "~ extension 'x' changed: /bin/x 'a b' -> /bin/x a b\n");
+}
+
 static void a_change_names_the_part(void)
 {
 	expect_difference(HEAD DENY_CI,
@@ -265,6 +293,8 @@ static const struct test tests[] = {
 	TEST(order_and_notation_mean_nothing),
 	TEST(a_moved_rule_is_named_but_is_no_difference),
 	TEST(added_and_removed_rules_are_named),
+	TEST(an_added_or_removed_rule_is_shown_with_all_its_parts),
+	TEST(words_of_an_extension_are_kept_apart),
 	TEST(a_change_names_the_part),
 	TEST(a_literal_path_is_not_a_glob_of_the_same_text),
 	TEST(exceptions_and_constraints_count),
