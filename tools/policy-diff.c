@@ -380,6 +380,8 @@ int replay_record(struct tool_run *run, struct judge *before, struct judge *afte
 	_cleanup_(free_lines) struct last_lines last = { .size = 0 };
 	int r = read_last(last_text, &last, err);
 
+	/* The new policy is meant for the place of the old one, so the same files are guarded. */
+	policy_engine_guard(after->engine, &before->guarded);
 	if (r >= 0)
 		r = decision_log_is(path) ? replay_log(&differing, path, &last, err)
 					  : replay_file(&differing, path, &last, err);

@@ -62,6 +62,14 @@ run sbx-policy diff old.yaml new.yaml --replay requests --last none
 check a_wrong_number_ends_with_2 has_status 2
 run sbx-policy diff old.yaml new.yaml --replay nowhere
 check a_missing_record_ends_with_2 has_status 2
+# The new policy is meant for the place of the old one: the rules protect that one, not the draft.
+cat >here.yaml <<END
+capabilities: [{ name: here, match: { syscall: fs.write, path: "$work" }, action: allow }]
+END
+cp here.yaml draft.yaml
+printf '{"op":"fs.write","path":"%s"}\n' "$work/here.yaml" "$work/draft.yaml" "$work/here.yaml.previous" >own
+run sbx-policy diff here.yaml draft.yaml --replay own
+check the_place_of_a_file_changes_no_answer out_is 'replayed 3: 0 changed, 0 breaking, 0 widening; 0 could not be replayed'
 run sbx-policy diff --json old.yaml new.yaml --replay requests
 check every_line_of_json_is_an_object python3 -c 'import json,sys
 for line in open(sys.argv[1]): assert json.loads(line)["change"]' "$work/out"
