@@ -533,16 +533,34 @@ static int try_requests(struct update *update, struct sbx_error *err)
 				      : replay_own_log(update, err);
 }
 
+/* Without a policy before, or with one that cannot be read, everything in the new one is new. */
+static int show_changes(struct update *update, struct sbx_error *err)
+{
+	static const char nothing[] = "capabilities: []\n";
+	_cleanup_policy_ struct policy *empty = NULL;
+	const struct policy *before = update->before.policy;
+
+	if (!update->has_before) {
+		int r = policy_load("", nothing, strlen(nothing), &empty, err);
+
+		if (r < 0)
+			return r;
+		before = empty;
+	}
+	if (policy_compare(before, update->after.policy, &update->run->out, update->run->json) == 0)
+		say(update->run, "none", "no rule and no setting changes");
+	return 0;
+}
+
 static int show(struct update *update, struct sbx_error *err)
 {
 	int r = policy_check(update->after.policy, print_warning, update);
 
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot check '%s'", update->from);
-	if (update->has_before && policy_compare(update->before.policy, update->after.policy,
-						 &update->run->out, update->run->json) == 0)
-		say(update->run, "none", "no rule and no setting changes");
-	r = try_requests(update, err);
+	r = show_changes(update, err);
+	if (r >= 0)
+		r = try_requests(update, err);
 	if (r < 0)
 		return r;
 	say(update->run, "digest", "sha256 %s", update->digest);

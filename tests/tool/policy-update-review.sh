@@ -106,10 +106,12 @@ check and_it_is_named err_has "cannot follow the link 'p.yaml'"
 rm -f p.yaml*
 run update b --yes --expect-digest "$(digest b)"
 check no_backup_is_named_where_there_is_none out_has 'there was no policy before'
+check all_rules_of_the_first_policy_are_shown out_has "+ rule 'doc' (b:"
 check the_first_policy_of_all_goes_the_same_way in_force b
 check it_has_no_previous_one grep -q '"previous":null' p.yaml.meta.json
 echo 'capabilities: nonsense' >p.yaml
 run update a --yes --expect-digest "$(digest a)"
 check a_broken_one_can_be_replaced in_force a
+check all_rules_of_what_replaces_it_are_shown out_has "+ rule 'src' (a:"
 check every_member_of_the_record_is_documented documented records policy_update
 finish
