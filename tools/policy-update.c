@@ -164,7 +164,9 @@ static int update_review(const struct update *update, struct sbx_error *err)
 		return review_by_person(update, phrase, err);
 	return refuse(err, TOOL_REVIEW, update->path,
 		      "it needs a review, and there is no terminal to ask on",
-		      "run it on a terminal, or add --yes and --expect-digest=HEX");
+		      update->values->from
+			      ? "run it on a terminal, or add --yes and --expect-digest=HEX"
+			      : "run it on a terminal, or use 'sbx-policy update'");
 }
 
 /*
@@ -642,10 +644,14 @@ static int draft_open(const char *policy, struct draft *ret, struct sbx_error *e
 	size_t n_bytes = 0;
 	int r = file_read(AT_FDCWD, policy, TREE_BYTES_MAX, &bytes, &n_bytes, err);
 
-	if (r < 0 && r != -ENOENT)
+	if (r == -ENOENT) {
+		error_explain(err, "there is no policy to edit",
+			      "correct the path; a first policy is installed by "
+			      "'sbx-policy update FILE --from=NEW'");
+		(void)error_retell(err, r, "cannot edit '%s'", policy);
+	}
+	if (r < 0)
 		return r;
-	if (err)
-		*err = (struct sbx_error){ .code = 0 };
 	text_addf(&ret->directory, "%s/sbx-edit-XXXXXX",
 		  temporary && *temporary ? temporary : "/tmp");
 	if (text_status(&ret->directory) < 0 || !mkdtemp(ret->directory.data))
@@ -653,8 +659,7 @@ static int draft_open(const char *policy, struct draft *ret, struct sbx_error *e
 	text_addf(&ret->path, "%s/%s", text_string(&ret->directory), path_last(policy));
 	r = text_status(&ret->path);
 	return r < 0 ? r
-		     : file_replace(AT_FDCWD, text_string(&ret->path), bytes ? bytes : "", n_bytes,
-				    0600, err);
+		     : file_replace(AT_FDCWD, text_string(&ret->path), bytes, n_bytes, 0600, err);
 }
 
 static const char *find_editor(void)
@@ -749,7 +754,7 @@ int policy_verb_edit(void *context, int n_operands, char *operands[], struct sbx
 	int r = draft_open(operands[0], &draft, err);
 
 	if (r < 0)
-		return r;
+		return r == -ENOENT ? TOOL_USAGE : r;
 	while (again) {
 		*err = (struct sbx_error){ .code = 0 };
 		r = edit_once(run, operands[0], text_string(&draft.path), &again, err);

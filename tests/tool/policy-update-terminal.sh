@@ -56,4 +56,13 @@ check editing_again_can_correct_the_mistake grep -q 'action: deny' p.yaml
 export VISUAL=false
 run typed yes edit p.yaml
 check an_editor_that_fails_changes_nothing out_has "the editor 'false' failed"
+
+export VISUAL=true
+run typed yes edit missing.yaml
+check edit_refuses_a_path_without_a_policy has_status 2
+check and_names_it out_has "cannot edit 'missing.yaml'"
+check and_writes_none test ! -e missing.yaml
+export VISUAL="sed -i s/deny/allow/"
+run sbx-policy edit p.yaml </dev/null
+check edit_advises_no_option_that_it_does_not_have eval 'has_status 3 && ! err_has --yes'
 finish
