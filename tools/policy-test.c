@@ -447,6 +447,8 @@ static int run_test_file(struct testing *testing, const struct tree *tree, struc
 		r = request->type == TREE_MAP
 			    ? read_map(testing, request, project_root, &wrong)
 			    : read_words(testing, request->text, project_root, &wrong);
+		if (r >= 0)
+			r = request_check_operation(&testing->buffer.request, &wrong);
 		if (r < 0) {
 			(void)tree_error(tree, request->place, err, "%s", wrong.what);
 			sbx_error_why(err, "%s", wrong.why);

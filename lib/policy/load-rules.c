@@ -751,7 +751,8 @@ static void try_example(struct loader *loader, struct policy_engine *engine,
 	struct sbx_error err = { .code = 0 };
 	bool applies, is_near;
 
-	if (parse_example(example->text, &buffer, &err) < 0) {
+	if (parse_example(example->text, &buffer, &err) < 0 ||
+	    request_check_operation(&buffer.request, &err) < 0) {
 		load_mistake_of(loader, example->place.at, &err);
 		return;
 	}

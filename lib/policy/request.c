@@ -604,3 +604,26 @@ int request_parse_words(char *const words[], size_t n_words, struct request_buff
 	r = read_words(&draft, words, n_words, err);
 	return r < 0 ? r : draft_finish(&draft, ret, err);
 }
+
+int request_check_operation(const struct policy_request *request, struct sbx_error *err)
+{
+	static const char why[] = "such a request is denied whatever the rules say";
+	int row = operation_find(request->operation);
+	const char *meant;
+
+	if (row == OPERATION_UNKNOWN) {
+		meant = operation_suggest(request->operation);
+		(void)refuse(err, why, "write an operation of sbx-policy(5), such as fs.read",
+			     "unknown operation '%s'", request->operation);
+		if (meant)
+			sbx_error_fix(err, "did you mean '%s'?", meant);
+		return -EINVAL;
+	}
+	if (operation_at(row)->argument == ARGUMENT_PATH && !request->path)
+		return refuse(err, why, "name the path after the operation", "'%s' names no path",
+			      request->operation);
+	if (operation_at(row)->argument == ARGUMENT_HOST && !request->host)
+		return refuse(err, why, "name the host after the operation", "'%s' names no host",
+			      request->operation);
+	return 0;
+}

@@ -48,6 +48,9 @@ int request_parse(const void *bytes, size_t n_bytes, struct request_buffer *ret,
  * project= proto= size= sandbox= sha256= address=). */
 int request_parse_words(char *const words[], size_t n_words, struct request_buffer *ret,
 			struct sbx_error *err);
+/* For examples and tests: -EINVAL if the operation is unknown or lacks its argument. Such a request
+ * is denied whatever the rules say, so what is expected of it says nothing about them. */
+int request_check_operation(const struct policy_request *request, struct sbx_error *err);
 /* Does the word begin with one of these names? */
 bool request_is_named(const char *word);
 /* Adds the normalised form, which request_parse() parses to an equal request. Leaves out the token

@@ -67,6 +67,12 @@ sed 's/expect: allow/expect: alow/' sub/good.yaml >sub/broken.yaml
 run sbx-policy test sub/broken.yaml
 check a_malformed_file_ends_with_2 has_status 2
 check a_malformed_file_has_its_place err_has 'sub/broken.yaml:4:'
+# A request that is denied whatever the rules say is no test of them.
+for request in 'fs.wirte doc/a' fs.write '{ op: fs.wirte, path: /srv/p/doc/a }' net.connect; do
+	printf '%s\n' 'policy: p.yaml' 'project: /srv/p' 'tests:' "  - { name: typo, request: $request, expect: deny }" >sub/typo.yaml
+	run sbx-policy test sub/typo.yaml
+	check "it_is_refused: $request" eval 'has_status 2 && err_has "sub/typo.yaml:4:"'
+done
 sed 's/p.yaml/nowhere.yaml/' sub/good.yaml >sub/lost.yaml
 run sbx-policy test sub/lost.yaml
 check a_missing_policy_ends_with_2 has_status 2

@@ -435,6 +435,23 @@ static void refuses_a_rule_that_contradicts_its_examples(void)
 	EXPECT_REFUSALS(cases);
 }
 
+/* It is denied whatever the rule says, so it would never contradict one. */
+static void refuses_an_example_that_is_no_request(void)
+{
+	static const struct refusal cases[] = {
+		{ MATCH("syscall: fs.write, path: /a") "  examples: {not_match: fs.wirte /a}\n",
+		  "5:25", "unknown operation 'fs.wirte'" },
+		{ MATCH("syscall: fs.write, path: /a") "  examples: {match: fs.wirte /a}\n", "5:21",
+		  "did you mean 'fs.write'?" },
+		{ MATCH("syscall: fs.write, path: /a") "  examples: {not_match: fs.write tag=x}\n",
+		  "5:25", "'fs.write' names no path" },
+		{ MATCH("syscall: net.connect, host: a.org") "  examples: {not_match: net.connect}\n",
+		  "5:25", "'net.connect' names no host" },
+	};
+
+	EXPECT_REFUSALS(cases);
+}
+
 static void the_digest_binds_a_policy_to_its_bytes(void)
 {
 	_cleanup_policy_ struct policy *policy = load("{}"), *other = load("{} ");
@@ -528,6 +545,7 @@ static const struct test tests[] = {
 	TEST(an_example_that_holds_passes),
 	TEST(examples_know_hosts_and_programs),
 	TEST(refuses_a_rule_that_contradicts_its_examples),
+	TEST(refuses_an_example_that_is_no_request),
 	TEST(the_digest_binds_a_policy_to_its_bytes),
 	TEST(a_loaded_policy_needs_nothing_of_its_text),
 	TEST(reads_a_file_and_names_it_in_mistakes),
