@@ -226,6 +226,11 @@ const char *mount_refusal(const struct policy *policy, size_t i, const char **re
 	*ret_fix = "remove 'source'";
 	if (mount.source && !mount_modes[mount.mode].has_source)
 		return "its mode has no source";
+	*ret_fix = mount.mode == MOUNT_OVERLAY
+			   ? "remove 'size'; 'limits.tmp_size' limits the changes"
+			   : "remove 'size'";
+	if (mount.size_bytes > 0 && mount.mode != MOUNT_TMPFS)
+		return "only a tmpfs has a size: nothing would limit it here";
 	*ret_fix = "name the directories that are needed, one by one";
 	if (mount.source && strcmp(mount.source, "/") == 0)
 		return "its source includes the host's /proc and /dev";

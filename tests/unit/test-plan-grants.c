@@ -701,6 +701,17 @@ static void refuses_a_mount_with_a_source_that_means_nothing(void)
 	expect(says(&planning, "'mounts[0].target'", "its mode has no source", "remove 'source'"));
 }
 
+static void refuses_a_size_that_limits_nothing(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "mounts: [{source: /srv, target: /a, mode: overlay, size: 1}]\n");
+	expect_refusal(&planning, -EINVAL);
+	expect(says(&planning, "'mounts[0].target'", "only a tmpfs has a size",
+		    "'limits.tmp_size'"));
+}
+
 static void changes_of_the_project_land_elsewhere(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -860,6 +871,7 @@ static const struct test tests[] = {
 	TEST(what_is_named_for_reading_in_a_writable_directory_stays_read_only),
 	TEST(refuses_a_mount_without_its_source),
 	TEST(refuses_a_mount_with_a_source_that_means_nothing),
+	TEST(refuses_a_size_that_limits_nothing),
 	TEST(changes_of_the_project_land_elsewhere),
 	TEST(nothing_of_the_project_is_mounted_over_its_overlay_to_be_written),
 	TEST(changes_of_a_project_in_tmp_land_elsewhere_too),

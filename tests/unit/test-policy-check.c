@@ -530,6 +530,15 @@ static void refuses_a_mount_that_a_rule_denies(void)
 			"W20 6:12 | W08 3:32");
 }
 
+static void refuses_a_size_of_a_mount_that_has_none(void)
+{
+	expect_warnings(MOUNT(", size: 1MiB"), "W20 2:12");
+	expect_warnings(MOUNT(", mode: rw, size: 1MiB"), "W20 2:12");
+	expect_warnings(MOUNT(", mode: overlay, size: 1MiB"), "W20 2:12");
+	expect_warnings(MOUNT(", mode: mask, size: 1MiB"), "W20 2:12");
+	expect_warnings(MOUNT(", mode: tmpfs, size: 1MiB"), "");
+}
+
 static void a_mount_that_no_rule_denies_is_fine(void)
 {
 	expect_warnings(RULES RULE("r", "op: fs.read, path: /mnt/a", "deny") MOUNT(""), "");
@@ -681,6 +690,7 @@ static const struct test tests[] = {
 	TEST(warns_of_a_directory_that_is_taken_out_of_an_allow),
 	TEST(warns_of_a_home_directory_by_its_user),
 	TEST(refuses_a_mount_that_a_rule_denies),
+	TEST(refuses_a_size_of_a_mount_that_has_none),
 	TEST(a_mount_that_no_rule_denies_is_fine),
 	TEST(refuses_denials_that_nothing_can_enforce),
 	TEST(refuses_settings_that_no_sandbox_can_have),
