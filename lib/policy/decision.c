@@ -187,6 +187,9 @@ static bool add_condition(struct text *out, const struct policy_request *request
 	return out->len > before;
 }
 
+/* Far below what a policy accepts. */
+#define RULE_NAME_LAST_MAX 100
+
 /* Adds a name such as "allow-fs-write-a.c": letters, digits, '.', '_' and '-' need no quotes in
  * YAML. */
 static void add_rule_name(struct text *out, const struct policy_request *request)
@@ -199,7 +202,7 @@ static void add_rule_name(struct text *out, const struct policy_request *request
 	if (!last || *last == '\0')
 		return;
 	text_add_char(out, '-');
-	for (const char *c = last; *c; c++) {
+	for (const char *c = last; *c && c < last + RULE_NAME_LAST_MAX; c++) {
 		bool is_plain = isalnum((unsigned char)*c) || strchr("._-", *c);
 
 		text_add_bytes(out, is_plain ? c : "-", 1);
@@ -377,6 +380,9 @@ static void add_better_request(struct text *out, const struct artefact *artefact
 		text_add(out, "name the host to which the address belongs\n");
 	else if (out->len == 0 && request->address && is_address(request->host))
 		text_add(out, "leave out the address: the host is one\n");
+	if (request->proto && strcmp(request->proto, "tcp") != 0 &&
+	    strcmp(request->proto, "udp") != 0)
+		text_add(out, "write proto=tcp or proto=udp\n");
 	if (out->len == 0 && request->host)
 		text_add(out, "write the host as a name (example.com) or an address in full "
 			      "(192.0.2.1, ::1), and with a port [::1]:443\n");

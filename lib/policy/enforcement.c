@@ -599,7 +599,7 @@ static const struct {
 			     "'/proc/cpuinfo'" },
 	[PROBLEM_NAME] = { " denies fs.exists alone", NULL,
 			   "a mount hides a file's content, but its name stays visible in its directory",
-			   "deny 'fs.*', or do not allow fs.list of its directory" },
+			   "deny 'fs.*'; or remove the rule, and do not allow fs.list of its directory" },
 	[PROBLEM_HOSTNAME] = { " has more than 64 bytes", NULL,
 			       "the kernel limits host names to 64 bytes",
 			       "shorten it, or type --hostname" },
@@ -628,9 +628,9 @@ void enforcement_add_what(struct text *out, const struct rule_enforcement *enfor
 	const char *behind = problems[enforcement->problem].behind;
 
 	text_addf(out, "%s'%s'", enforcement->is_rule ? "rule " : "", enforcement->subject);
-	if (before)
-		text_addf(out, "%s%.100s%s", before, enforcement->detail ? enforcement->detail : "",
-			  behind ? behind : "");
+	text_add(out, before ? before : "");
+	if (behind)
+		text_addf(out, "%.100s%s", enforcement->detail ? enforcement->detail : "", behind);
 }
 
 const char *enforcement_why(const struct rule_enforcement *enforcement)

@@ -45,6 +45,10 @@ check a_missing_file_is_an_error out_has "nowhere.yaml: error E00"
 { printf '\357\273\277' && cat good.yaml; } >FILE
 run sbx-policy check FILE
 check a_byte_order_mark_has_a_fix_that_can_be_typed sh -c "$(echo "$out" | sed -n 's/.* or: //p') && sbx-policy check NEW-FILE"
+echo 'net: {loopback: {connect: [80], bind: [80]}}' >ports.yaml
+run sbx-policy check ports.yaml
+check a_finding_ends_with_its_words out_has "'net.loopback.bind[0]' is also in 'net.loopback.connect'
+"
 sbx-policy check - <good.yaml
 check standard_input_is_a_file test $? -eq 0
 finish

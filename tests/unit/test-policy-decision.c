@@ -161,6 +161,8 @@ static void an_unknown_operation_names_the_one_that_was_meant(void)
 	expect_part(rig_text(&rig, "fs.read /a/../b"), "  fix: give the argument as an absolute");
 	expect_part(rig_text(&rig, "fs.read"), "  fix: name the path after the operation\n");
 	expect_part(rig_text(&rig, "net.connect"), "  fix: name the host after the operation\n");
+	expect_part(rig_text(&rig, "net.connect a.org:80 proto=http"),
+		    "  fix: write proto=tcp or proto=udp\n");
 }
 
 static void a_built_in_denial_offers_no_yaml(void)
@@ -216,6 +218,9 @@ static void a_denial_of_an_extension_says_which_to_ask(void)
 				      "program under 'extensions:' in p.yaml\n");
 }
 
+#define TEXT_50 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define LONG_NAME TEXT_50 TEXT_50 TEXT_50 TEXT_50 TEXT_50
+
 /* The proposed rule, added to the policy, must allow the same request. */
 static void the_rule_that_is_proposed_allows_the_request(void)
 {
@@ -234,6 +239,8 @@ static void the_rule_that_is_proposed_allows_the_request(void)
 		"fs.list /srv/p2/a project=/srv/p",
 		"fs.list / project=/",
 		"fs.list /a project=/",
+		/* Longer than the name of a rule may be. */
+		"fs.read /srv/" LONG_NAME,
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(requests); i++) {
