@@ -433,23 +433,11 @@ bool decided_denial(struct planner *planner, const struct asked_path *asked, uns
 	return false;
 }
 
-/* The option or the policy's setting that names the port. */
-static struct step_origin origin_of_port(struct planner *planner, const struct request_port *port)
-{
-	const char *list = port->bind ? "net.loopback.bind" : "net.loopback.connect";
-	const struct setting *item;
-
-	for (size_t i = 0; (item = policy_get_item(planner->policy, list, i)); i++)
-		if (item->number == port->port)
-			return origin_of_setting(planner, item);
-	return origin_of_option(planner, port->bind ? "--listen" : "--connect");
-}
-
 static int refuse_port(struct planner *planner, const struct request_port *port,
 		       const struct policy_decision *decision)
 {
 	struct step_origin origin = origin_of(planner, decision);
-	struct step_origin named = origin_of_port(planner, port);
+	struct step_origin named = origin_of_port(planner, port->port, port->bind);
 
 	(void)sbx_error_what(planner->err, -EACCES,
 			     "cannot %s port %u of the host's loopback for %s",

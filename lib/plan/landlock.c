@@ -240,7 +240,9 @@ static void add_ports(struct planner *planner)
 			(struct step_landlock_port){ steps[i].listen.port, CONNECT_TCP };
 	}
 	for (size_t i = 0; i < plan->n_inward; i++) {
-		struct step *port = planner_add_step(planner, STEP_LANDLOCK_PORT, origin_built_in);
+		struct step *port =
+			planner_add_step(planner, STEP_LANDLOCK_PORT,
+					 origin_of_port(planner, plan->inward[i], true));
 
 		port->landlock_port =
 			(struct step_landlock_port){ plan->inward[i], BIND_TCP | CONNECT_TCP };

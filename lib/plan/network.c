@@ -283,10 +283,21 @@ static void add_inward(struct planner *planner, uint16_t port)
 	plan->inward = ports;
 }
 
-static void add_listener(struct planner *planner, const char *address, uint16_t port,
-			 const char *what)
+struct step_origin origin_of_port(struct planner *planner, uint16_t port, bool bind)
 {
-	struct step *step = planner_add_step(planner, STEP_LISTEN, origin_built_in);
+	const char *list = bind ? "net.loopback.bind" : "net.loopback.connect";
+	const struct setting *item;
+
+	for (size_t i = 0; (item = policy_get_item(planner->policy, list, i)); i++)
+		if (item->number == port)
+			return origin_of_setting(planner, item);
+	return origin_of_option(planner, bind ? "--listen" : "--connect");
+}
+
+static void add_listener(struct planner *planner, const char *address, uint16_t port,
+			 const char *what, struct step_origin origin)
+{
+	struct step *step = planner_add_step(planner, STEP_LISTEN, origin);
 
 	step->listen = (struct step_listen){ .address = address, .port = port, .purpose = what };
 }
@@ -294,17 +305,22 @@ static void add_listener(struct planner *planner, const char *address, uint16_t 
 void add_network(struct planner *planner)
 {
 	const struct request_port *ports = planner->ports.rows;
+	struct step_origin of_proxy = planner->request->proxy_port != 0
+					      ? origin_of_option(planner, "--proxy-port")
+					      : origin_built_in;
 
 	if (!is_using_inet(planner) || planner->chosen.net_mode == NET_HOST)
 		return;
 	planner_add_step(planner, STEP_LOOPBACK, origin_built_in);
 	for (size_t i = 0; planner->chosen.net_mode == NET_PROXY && i < N_PROXY_LISTENERS; i++)
-		add_listener(planner, proxy_addresses[i], planner_proxy_port(planner), "proxy");
+		add_listener(planner, proxy_addresses[i], planner_proxy_port(planner), "proxy",
+			     of_proxy);
 	for (size_t i = 0; i < planner->ports.n_rows; i++) {
 		if (ports[i].bind)
 			add_inward(planner, ports[i].port);
 		else
-			add_listener(planner, LISTEN_IPV4, ports[i].port, "connect");
+			add_listener(planner, LISTEN_IPV4, ports[i].port, "connect",
+				     origin_of_port(planner, ports[i].port, false));
 	}
 }
 

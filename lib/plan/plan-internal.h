@@ -370,6 +370,8 @@ int choose_network(struct planner *planner);
 uint16_t planner_proxy_port(const struct planner *planner); /* port inside, for net mode proxy */
 int mark_sockets(struct planner *planner);
 void add_network(struct planner *planner);
+/* The policy's setting or the option that names the port of the host's loopback. */
+struct step_origin origin_of_port(struct planner *planner, uint16_t port, bool bind);
 /* Does Landlock restrict TCP ports? */
 bool is_limiting_ports(const struct planner *planner);
 /* Refuses --ptrace if it cannot be allowed safely. */

@@ -436,6 +436,11 @@ static int choose(struct planner *planner)
 	return 0;
 }
 
+static struct step_origin origin_of_uid(struct planner *planner)
+{
+	return planner->request->has_uid ? origin_of_option(planner, "--uid") : origin_built_in;
+}
+
 static int add_tree(struct planner *planner)
 {
 	struct step *step;
@@ -443,7 +448,7 @@ static int add_tree(struct planner *planner)
 
 	if (planner->plan->tier == TIER_REDUCED)
 		return landlock_alone(planner);
-	step = planner_add_step(planner, STEP_ID_MAP, origin_built_in);
+	step = planner_add_step(planner, STEP_ID_MAP, origin_of_uid(planner));
 	step->id_map = (struct step_ids){ planner->plan->uid, planner->plan->gid };
 	planner_add_step(planner, STEP_ROOT, origin_built_in)->root.size_bytes = ROOT_SIZE;
 	planner_add_step(planner, STEP_PIVOT, origin_built_in);
@@ -463,7 +468,7 @@ static void add_confinement(struct planner *planner)
 	struct step *step;
 
 	add_rlimits(planner);
-	step = planner_add_step(planner, STEP_IDENTITY, origin_built_in);
+	step = planner_add_step(planner, STEP_IDENTITY, origin_of_uid(planner));
 	step->identity = (struct step_ids){ planner->plan->uid, planner->plan->gid };
 	planner_add_step(planner, STEP_CAPABILITIES, origin_built_in);
 	planner_add_step(planner, STEP_NO_NEW_PRIVILEGES, origin_built_in);

@@ -326,6 +326,8 @@ static void a_command_of_root_gets_a_user_of_its_own(void)
 	expect_plan(&planning);
 	expect_eq(planning.plan->uid, 1234);
 	expect_eq(the_step(&planning, STEP_IDENTITY, NULL)->identity.gid, 1235);
+	expect_str(the_step(&planning, STEP_IDENTITY, NULL)->origin.text, "--uid");
+	expect_str(the_step(&planning, STEP_ID_MAP, NULL)->origin.text, "--uid");
 }
 
 static void refuses_to_run_the_command_as_root(void)

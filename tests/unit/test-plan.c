@@ -232,6 +232,22 @@ static void says_where_the_name_of_the_machine_and_the_directory_come_from(void)
 	expect(strstr(plan_text(&ruled), "working-directory /usr  # p.yaml:3 'working_dir'\n"));
 }
 
+static void says_where_a_forwarded_port_comes_from(void)
+{
+	static const struct request_port ports[] = { { .port = 5432 }, { .port = 6379 } };
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "version: 1\nview: system\n"
+				 "net: {mode: loopback, loopback: {connect: [80, 5432]}}\n");
+	planning.request.ports = ports;
+	planning.request.n_ports = 2;
+	expect_plan(&planning);
+	expect(strstr(plan_text(&planning), "listen 127.0.0.1:5432 for connect  # p.yaml:3 "
+					    "'net.loopback.connect[1]'\n"));
+	expect(strstr(plan_text(&planning), "listen 127.0.0.1:6379 for connect  # --connect\n"));
+}
+
 static void says_where_the_profile_of_system_calls_comes_from(void)
 {
 	_cleanup_planning_ struct planning typed, ruled;
@@ -345,6 +361,7 @@ static const struct test tests[] = {
 	TEST(refuses_a_request_without_a_command_or_a_name),
 	TEST(refuses_a_name_of_the_machine_that_no_kernel_takes),
 	TEST(says_where_the_name_of_the_machine_and_the_directory_come_from),
+	TEST(says_where_a_forwarded_port_comes_from),
 	TEST(says_where_the_profile_of_system_calls_comes_from),
 	TEST(refuses_a_path_that_the_host_was_not_asked_about),
 	TEST(exec_needs_debug_and_an_allow_rule),
