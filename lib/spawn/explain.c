@@ -247,20 +247,45 @@ static bool explain_absent(const struct plan *plan, const char *command, int cod
 }
 
 /* The mask of a file that a rule denies is an empty file without permissions. */
-static bool explain_masked(const struct plan *plan, const char *command, int code,
-			   struct sbx_error *err)
+static bool explain_masked(const struct plan *plan, const char *path, struct sbx_error *err)
 {
-	const struct step *mask;
-	char path[PATH_MAX];
+	const struct step *mask = find_mask(plan, path);
 
-	if (code != -EACCES || plan->tier != TIER_FULL || !find_outside(plan, command, path))
-		return false;
-	mask = find_mask(plan, path);
 	if (!mask || !mask->origin.text)
 		return false;
 	sbx_error_why(err, "%s hides '%.300s'", mask->origin.text, path);
 	sbx_error_fix(err, "leave out what denies reading it, or name another program");
 	return true;
+}
+
+/* The kernel says the same whether the file or what executes it is denied. */
+static bool explain_denied_interpreter(const struct plan *plan, const char *path,
+				       struct sbx_error *err)
+{
+	char interpreter[INTERPRETER_MAX];
+	const struct step *mask;
+
+	if (!foresee_find_denied(plan, path, interpreter))
+		return false;
+	mask = find_mask(plan, interpreter);
+	if (mask && mask->origin.text) {
+		sbx_error_why(err, "it needs '%s', which %s hides", interpreter, mask->origin.text);
+		sbx_error_fix(err, "leave out what denies reading that, or name another program");
+		return true;
+	}
+	sbx_error_why(err, "it needs '%s', which may not be executed in the sandbox", interpreter);
+	error_fix_word(err, "allow that by an exec rule, or add --exec ", interpreter,
+		       "; a rule that denies it takes precedence");
+	return true;
+}
+
+static bool explain_denied(const struct plan *plan, const char *command, int code,
+			   struct sbx_error *err)
+{
+	char path[PATH_MAX];
+
+	return code == -EACCES && plan->tier == TIER_FULL && find_outside(plan, command, path) &&
+	       (explain_masked(plan, path, err) || explain_denied_interpreter(plan, path, err));
 }
 
 static void explain_exec(const struct plan *plan, const char *command,
@@ -269,7 +294,7 @@ static void explain_exec(const struct plan *plan, const char *command,
 	const struct exec_failure *execution = &message->execution;
 
 	(void)sbx_error_what(err, message->code, "cannot execute '%s'", command);
-	if (explain_masked(plan, command, message->code, err))
+	if (explain_denied(plan, command, message->code, err))
 		return;
 	if (execution->fault == EXEC_FAULT_NONE &&
 	    explain_absent(plan, command, message->code, err))

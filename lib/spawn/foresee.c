@@ -254,6 +254,28 @@ int spawn_foresee(const struct plan *plan, struct sbx_error *err)
 	return explain_status(&message);
 }
 
+bool foresee_find_denied(const struct plan *plan, const char *program,
+			 char ret[static INTERPRETER_MAX])
+{
+	struct walk walk;
+	int r = walk_to(plan, program, &walk);
+
+	for (int i = 0; r == 0 && walk.outside[0] && i < NESTED_MAX; i++) {
+		_cleanup_close_ int fd =
+			open(walk.outside, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		const struct step *carrier;
+
+		if (fd < 0 || interpreter_read(fd, ret) < 0)
+			return false;
+		r = walk_to(plan, ret, &walk);
+		carrier = r == -EACCES ? plan_find_carrier(plan, walk.done) : NULL;
+		if ((carrier && carrier->kind == STEP_MASK) ||
+		    (r == 0 && walk.outside[0] && !plan_permits_exec(plan, walk.done)))
+			return true;
+	}
+	return false;
+}
+
 bool foresee_find_hidden(const struct plan *plan, const char *path, char ret[static PATH_MAX])
 {
 	struct walk walk;

@@ -6,6 +6,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include "kernel/interpreter.h"
+
 struct plan;
 struct sbx_error;
 struct text;
@@ -17,6 +19,11 @@ int spawn_foresee(const struct plan *plan, struct sbx_error *err);
 /* True with the first path in the resolution of @path inside, links included, that exists outside
  * and is not visible in the sandbox. */
 bool foresee_find_hidden(const struct plan *plan, const char *path, char ret[static PATH_MAX]);
+
+/* True with the interpreter or loader that @program, a path inside, needs, directly or for its
+ * interpreter, if that is masked or may not be executed. */
+bool foresee_find_denied(const struct plan *plan, const char *program,
+			 char ret[static INTERPRETER_MAX]);
 
 /* Adds " --read PATH" for each path, at most eight, that the sandbox would have to show, besides
  * @shown or NULL, for the kernel to find @program outside, its interpreters and their loader. */

@@ -210,6 +210,17 @@ else
 	skip naming_the_program_is_enough 'the loader is not behind a link'
 fi
 
+# The kernel says EACCES for the script, whether it or its interpreter is denied.
+run spawn --deny /usr/bin/env -- ./works
+check the_interpreter_that_is_hidden_is_named err_has "why: it needs '/usr/bin/env', which --deny hides"
+cat >"$work/noenv.yaml" <<'END'
+capabilities:
+  - {name: all, match: {op: [fs.read, fs.list, exec], path: [/usr, /lib, /lib64, ./]}, action: allow}
+  - {name: noenv, match: {op: exec, path: /usr/bin/env}, action: deny}
+END
+run spawn -p "$work/noenv.yaml" -- ./works
+check the_interpreter_that_may_not_be_executed_is_named err_has "why: it needs '/usr/bin/env', which may not be executed"
+
 places
 if sbx-spawn --check | grep -q '^  cgroup delegated to sbx *yes' && [ "$(id -u)" -ne 0 ]; then
 	skip a_cgroup_that_is_missing_is_explained 'there is one here'
