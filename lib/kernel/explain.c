@@ -132,7 +132,7 @@ static const struct meaning meanings[] = {
 	{ STEP_LANDLOCK_ENFORCE, E2BIG, false, "sixteen Landlock domains are nested already",
 	  "nest fewer of them" },
 	{ STEP_WORKING_DIRECTORY, ENOENT, false, "'{target}' does not exist in the sandbox",
-	  "show it with --read, or start the command elsewhere with --cwd" },
+	  "create it in what is mounted there, or start the command elsewhere with --cwd" },
 	{ STEP_WORKING_DIRECTORY, ENOTDIR, false, "'{target}' is not a directory",
 	  "start the command elsewhere with --cwd" },
 	{ STEP_WORKING_DIRECTORY, EACCES, false, "the command's user may not enter '{target}'",

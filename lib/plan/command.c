@@ -650,14 +650,30 @@ static void note_hidden_project(struct planner *planner, bool is_there)
 	}
 }
 
+/* If @path is in a tmpfs of the sandbox, its path. To create @path outside would not help. */
+static const char *find_tmpfs(struct planner *planner, const char *path)
+{
+	const struct place *place = view_find(planner, path);
+	bool is_tmpfs =
+		place && !place->source && place->winner && place->winner->content == CONTENT_TMPFS;
+
+	return is_tmpfs ? place->path : NULL;
+}
+
 static int refuse_directory(struct planner *planner, const char *asked)
 {
+	const char *tmpfs = find_tmpfs(planner, asked);
 	const struct host_path *facts = host_find_path(planner->host, asked);
 	enum host_path_kind kind = facts ? facts->kind : HOST_DIRECTORY;
 	struct step_origin origin;
 
 	(void)sbx_error_what(planner->err, -ENOENT, "cannot start the command in '%.300s'", asked);
-	if (kind == HOST_MISSING) {
+	if (kind == HOST_MISSING && tmpfs) {
+		sbx_error_why(planner->err, "it is in '%.200s', which is private and begins empty",
+			      tmpfs);
+		error_fix_word(planner->err, "start the command with --cwd ", tmpfs,
+			       ", and let it create the directory");
+	} else if (kind == HOST_MISSING) {
 		error_explain(planner->err, "that directory does not exist",
 			      "create it, or name another one with --cwd");
 	} else if (kind != HOST_DIRECTORY && kind <= HOST_OTHER) {

@@ -168,6 +168,20 @@ static void refuses_to_start_in_a_directory_that_is_not_visible(void)
 	}
 }
 
+/* To create it outside would not help. */
+static void a_directory_in_a_private_one_must_be_made_inside(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	grant(&planning, GRANT_TMPFS, "/scratch", "--tmpfs");
+	know(&planning, "/scratch/sub", HOST_MISSING);
+	planning.request.cwd = "/scratch/sub";
+	expect_refusal(&planning, -ENOENT);
+	expect(says(&planning, "cannot start the command in", "'/scratch', which is private",
+		    "--cwd /scratch, and let it create the directory"));
+}
+
 /* --read would not show it. */
 static void what_denies_the_directory_to_start_in_is_named(void)
 {
@@ -287,6 +301,7 @@ static const struct test tests[] = {
 	TEST(a_command_in_a_directory_that_is_hidden_is_not_found),
 	TEST(the_command_starts_where_it_was_told),
 	TEST(refuses_to_start_in_a_directory_that_is_not_visible),
+	TEST(a_directory_in_a_private_one_must_be_made_inside),
 	TEST(what_denies_the_directory_to_start_in_is_named),
 	TEST(directories_of_the_sandbox_can_be_started_in),
 	TEST(a_project_that_is_not_visible_is_not_started_in),
