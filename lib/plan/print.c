@@ -524,11 +524,12 @@ static bool permits_more(const struct entry *entry, unsigned right)
 	return !around || !(around->rights & right) || (is_fresh(around) && !is_fresh(entry));
 }
 
+/* What is mounted in a fresh directory of the sandbox is not writable with it. */
 static bool permits_less(const struct entry *entry, unsigned right)
 {
 	const struct entry *around = entry->around;
 
-	if (!around || is_fresh(around) || !(around->rights & right))
+	if (!around || !(around->rights & right) || (right == RIGHT_READ && is_fresh(around)))
 		return false;
 	return !(entry->rights & right) || (right == RIGHT_READ && is_fresh(entry));
 }
@@ -692,8 +693,19 @@ static void add_isolation(struct text *out, const struct plan *plan)
 	text_add_char(out, '\n');
 }
 
+/* Whatever the file tree permits. */
+static void add_strict(struct text *out)
+{
+	text_addf(out,
+		  LABEL "nothing: the system call profile 'strict' opens no file for writing\n",
+		  "writes");
+	text_addf(out, LABEL "the command alone: the profile 'strict' executes no other program\n",
+		  "executes");
+}
+
 void plan_add_summary(struct text *out, const struct plan *plan)
 {
+	const struct step *filter = plan_find_step(plan, STEP_SECCOMP);
 	_cleanup_(entries_deinit) struct entries entries = { .rows = NULL };
 
 	if (find_entries(plan, &entries) < 0) {
@@ -702,8 +714,12 @@ void plan_add_summary(struct text *out, const struct plan *plan)
 	}
 	add_isolation(out, plan);
 	add_paths(out, &entries, "reads", RIGHT_READ);
-	add_paths(out, &entries, "writes", RIGHT_WRITE);
-	add_paths(out, &entries, "executes", RIGHT_EXEC);
+	if (filter && strcmp(filter->seccomp.profile, "strict") == 0) {
+		add_strict(out);
+	} else {
+		add_paths(out, &entries, "writes", RIGHT_WRITE);
+		add_paths(out, &entries, "executes", RIGHT_EXEC);
+	}
 	add_reach(out, plan);
 	add_devices(out, plan);
 	text_addf(out, LABEL, "limits");

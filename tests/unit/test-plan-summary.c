@@ -29,7 +29,7 @@ static void says_what_a_command_may_do_without_a_policy(void)
 	expect_str(line_of(&planning, "reads"), "/etc, " PROJECT ", /usr");
 	expect_str(line_of(&planning, "writes"),
 		   "/dev/shm (private, 64MiB), /home/user (private, 512MiB), /tmp (private, "
-		   "512MiB)");
+		   "512MiB); not " PROJECT);
 	expect_str(line_of(&planning, "executes"), "/etc, /home/user, " PROJECT ", /tmp, /usr");
 	expect_str(line_of(&planning, "network"), "its own loopback only");
 	expect_str(line_of(&planning, "devices"), "full, null, random, tty, urandom, zero");
@@ -67,9 +67,22 @@ static void says_what_the_steps_permit_and_not_what_was_asked_for(void)
 	grant(&planning, GRANT_DENY_WRITE, PROJECT "/out/fixed", "--deny-write");
 	expect_plan(&planning);
 	expect_str(line_of(&planning, "reads"), "/etc, " PROJECT ", /usr; not " PROJECT "/out/key");
-	expect_str(line_of(&planning, "writes"),
-		   PROJECT "/out, /dev/shm (private, 64MiB), /home/user (private, 512MiB), /tmp "
-			   "(private, 512MiB); not " PROJECT "/out/fixed, " PROJECT "/out/key");
+	expect_str(line_of(&planning, "writes"), PROJECT
+		   "/out, /dev/shm (private, 64MiB), /home/user (private, 512MiB), /tmp "
+		   "(private, 512MiB); not " PROJECT "/out/fixed, " PROJECT "/out/key, " PROJECT);
+}
+
+/* The file tree permits more than the filter. */
+static void says_what_the_strict_profile_leaves(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.request.template = "policy-sandbox";
+	planning.request.best_effort = true;
+	expect_plan(&planning);
+	expect(strncmp(line_of(&planning, "writes"), "nothing: ", 9) == 0);
+	expect(strncmp(line_of(&planning, "executes"), "the command alone: ", 19) == 0);
 }
 
 static void an_empty_directory_hides_what_it_covers(void)
@@ -138,6 +151,7 @@ static const struct test tests[] = {
 	TEST(says_what_a_command_may_do_without_a_policy),
 	TEST(is_at_most_eight_lines),
 	TEST(says_what_the_steps_permit_and_not_what_was_asked_for),
+	TEST(says_what_the_strict_profile_leaves),
 	TEST(an_empty_directory_hides_what_it_covers),
 	TEST(names_granted_paths_first_and_counts_the_rest),
 	TEST(says_how_the_host_is_reached),
