@@ -50,6 +50,8 @@ static const char *verdict_of(const struct explaining *explaining,
 		return "does not apply";
 	if (decides(explaining->decision, row->rule))
 		return "applies and decides";
+	if (artefact_rule_at(&explaining->judge->artefact, row->rule)->action == POLICY_PASS)
+		return "applies, and decides nothing";
 	return "applies, but something more severe decides";
 }
 

@@ -38,6 +38,13 @@ static bool is_same_rule(const struct judge *judge, uint32_t one, uint32_t other
 		      artefact_text(&judge->artefact, b->name)) == 0;
 }
 
+/* A rule that is about the request's operation is nearer than one that is not. */
+static bool is_nearer(const struct policy_explanation *one, const struct policy_explanation *other)
+{
+	return (one->near == NEAR_APPLIES && other->near != NEAR_APPLIES) ||
+	       (one->near != NEAR_OPERATION && other->near == NEAR_OPERATION);
+}
+
 /* The composed policy has several rules for some rules of a file. If one of them applies, the
  * others would deny that; if none does, one reason is enough. Returns the number of rows that are
  * left. */
@@ -53,7 +60,7 @@ static size_t drop_told(const struct judge *judge, struct policy_explanation *ro
 			bool is_alike =
 				k < n_left && rows[k].near == row.near && rows[k].key == row.key;
 
-			is_told = (is_alike || rows[k].near == NEAR_APPLIES) &&
+			is_told = (is_alike || is_nearer(&rows[k], &row)) &&
 				  is_same_rule(judge, rows[k].rule, row.rule);
 		}
 		if (!is_told)

@@ -278,6 +278,23 @@ static bool add_mode(struct text *out, const struct artefact *artefact,
 	return false;
 }
 
+/* A mask, or a read-only mount: the file has no rule to which an exception could be added. */
+static bool add_mount(struct text *out, const struct artefact *artefact,
+		      const struct policy_decision *decision)
+{
+	for (size_t i = 0; i < decision->n_rules; i++) {
+		const struct artefact_rule *rule = artefact_rule_at(artefact, decision->rules[i]);
+
+		if (strcmp(artefact_text(artefact, rule->name), "mounts") != 0)
+			continue;
+		add_shown(out, "change the entry of 'mounts' (", artefact_file_of(artefact, rule),
+			  "");
+		text_addf(out, ":%u) that hides the path or makes it read-only\n", rule->line);
+		return true;
+	}
+	return false;
+}
+
 static void add_exceptions(struct text *out, const struct artefact *artefact,
 			   const struct request_buffer *buffer,
 			   const struct policy_decision *decision)
@@ -285,7 +302,7 @@ static void add_exceptions(struct text *out, const struct artefact *artefact,
 	_cleanup_text_ struct text condition = TEXT_INIT;
 	bool has_condition = add_condition(&condition, &buffer->request, true, "");
 
-	if (add_mode(out, artefact, decision))
+	if (add_mode(out, artefact, decision) || add_mount(out, artefact, decision))
 		return;
 	text_add(out, decision->verdict == POLICY_REVIEW ? "let a person review it, or " : "");
 	if (!has_condition)

@@ -52,4 +52,23 @@ capabilities:
 END
 run sbx-policy explain mixed.yaml exec /usr/bin/ls project=/srv/p
 check an_absolute_path_is_not_said_to_be_anchored out_has "what does not begin with '/' is anchored at the project /srv/p"
+
+printf '%s\n' 'version: 1' 'fs: { rules: [ { action: deny, path: /etc/shadow } ] }' >view.yaml
+run sbx-policy explain view.yaml fs.write /etc/x
+check the_view_is_told_once test "$(grep -c "^allow rule 'the implicit view'" "$work/out")" -eq 1
+cat >mounts.yaml <<'END'
+version: 1
+capabilities:
+  - { name: pass, match: { syscall: fs.read, path: /srv/pass }, action: pass }
+  - { name: all, match: { syscall: "fs.*", path: /srv/m }, action: allow }
+mounts:
+  - { target: /srv/hidden, mode: mask }
+  - { source: /srv/n, target: /srv/m, mode: ro }
+END
+run sbx-policy explain mounts.yaml fs.read /srv/pass
+check a_rule_that_passes_decides_nothing out_has "pass rule 'pass' (mounts.yaml:3) applies, and decides nothing"
+run sbx-policy eval mounts.yaml fs.read /srv/hidden/a
+check the_fix_for_a_mask_is_its_entry out_has "fix: change the entry of 'mounts' (mounts.yaml:6)"
+run sbx-policy eval mounts.yaml fs.write /srv/m/a
+check the_fix_for_a_read_only_mount_is_its_entry out_has "fix: change the entry of 'mounts' (mounts.yaml:7)"
 finish
