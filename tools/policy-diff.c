@@ -359,7 +359,9 @@ static int replay_file(struct differing *differing, const char *path, struct las
 static int replay_log(struct differing *differing, const char *path, struct last_lines *last,
 		      struct sbx_error *err)
 {
-	_cleanup_decision_log_ struct decision_log log = { .fd = -EBADF, .pid = -1 };
+	_cleanup_decision_log_ struct decision_log log = { .fd = -EBADF,
+							   .pid = -1,
+							   .messages_fd = -EBADF };
 	int r = decision_log_open(path, last->size, &log, err);
 
 	if (r < 0)

@@ -12,10 +12,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+#include "base/json.h"
 #include "base/path.h"
 #include "base/process.h"
 #include "base/start.h"
@@ -25,6 +28,7 @@
 #define OWN_LOG DECISION_LOG_OWN
 #define READER "sbx-audit"
 #define ARGUMENTS_MAX 12
+#define MESSAGES_MAX 16384
 #define FOUND_NOTHING 1 /* its exit status, which is not a failure */
 
 bool decision_log_is(const char *path)
@@ -63,14 +67,16 @@ static int find_reader(char *ret, size_t size, struct sbx_error *err)
 		    "install it, or give a file of recorded decisions to --replay");
 }
 
-static int start_reader(const char *const *argv, int stdout_fd, pid_t *ret, struct sbx_error *err)
+static int start_reader(const char *const *argv, int stdout_fd, struct decision_log *log,
+			struct sbx_error *err)
 {
 	_cleanup_close_ int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	const struct start start = { .argv = argv,
 				     .environment = (const char *const *)environ,
 				     .stdin_fd = nothing,
-				     .stdout_fd = stdout_fd };
-	int r = nothing < 0 ? -errno : start_program(&start, ret);
+				     .stdout_fd = stdout_fd,
+				     .stderr_fd = log->messages_fd };
+	int r = nothing < 0 ? -errno : start_program(&start, &log->pid);
 
 	return r < 0 ? fail(err, r, NULL, "see whether sbx-audit can be started") : 0;
 }
@@ -94,9 +100,10 @@ int decision_log_open(const char *path, uint64_t n_last, struct decision_log *re
 		argv[n++] = "--log";
 		argv[n++] = path;
 	}
-	if (pipe2(fds, O_CLOEXEC) < 0)
+	ret->messages_fd = memfd_create("messages", MFD_CLOEXEC);
+	if (ret->messages_fd < 0 || pipe2(fds, O_CLOEXEC) < 0)
 		return fail(err, -errno, NULL, "close some files");
-	r = start_reader(argv, fds[1], &ret->pid, err);
+	r = start_reader(argv, fds[1], ret, err);
 	(void)close(fds[1]);
 	if (r < 0)
 		(void)close(fds[0]);
@@ -105,9 +112,50 @@ int decision_log_open(const char *path, uint64_t n_last, struct decision_log *re
 	return r;
 }
 
+/* Adds the member of the object @line; nothing if there is none. */
+static void add_member(struct text *out, const char *line, size_t n, const char *name)
+{
+	struct json_scanner scanner;
+	struct json_item key, value;
+
+	json_scan(&scanner, line, n);
+	if (json_next(&scanner, &value) <= 0 || value.kind != JSON_OBJECT_BEGIN)
+		return;
+	while (json_next_member(&scanner, &key, &value) > 0) {
+		if (json_equals(&key, name) && value.kind == JSON_STRING)
+			(void)json_decode(&value, out);
+		if (json_skip(&scanner, &value) < 0)
+			return;
+	}
+}
+
+/* Repeats the error of sbx-audit, the last line of its messages, which are JSON as its records are.
+ */
+static int explain_reader(const char *messages, size_t n_messages, struct sbx_error *err)
+{
+	_cleanup_text_ struct text what = TEXT_INIT, why = TEXT_INIT, fix = TEXT_INIT;
+	const char *before = n_messages > 0 ? memrchr(messages, '\n', n_messages - 1) : NULL;
+	const char *line = before ? before + 1 : messages;
+	size_t n = n_messages - (size_t)(line - messages);
+
+	add_member(&what, line, n, "what");
+	add_member(&why, line, n, "why");
+	add_member(&fix, line, n, "fix");
+	if (what.len == 0 || fix.len == 0)
+		return fail(err, -EIO, "sbx-audit could not read it completely",
+			    "'sbx-audit query' and 'sbx-audit verify' show the reason");
+	(void)fail(err, -EIO, NULL, NULL);
+	sbx_error_why(err, "sbx-audit: %s%s%s", text_string(&what), why.len > 0 ? ": " : "",
+		      text_string(&why));
+	sbx_error_fix(err, "%s", text_string(&fix));
+	return -EIO;
+}
+
 int decision_log_close(struct decision_log *log, struct sbx_error *err)
 {
+	char messages[MESSAGES_MAX];
 	int status = -1;
+	ssize_t n;
 
 	if (log->pid <= 0)
 		return 0;
@@ -115,13 +163,16 @@ int decision_log_close(struct decision_log *log, struct sbx_error *err)
 	close_fd(&log->fd);
 	(void)process_wait(log->pid, &status);
 	log->pid = -1;
-	if (WIFEXITED(status) && WEXITSTATUS(status) <= FOUND_NOTHING)
-		return 0;
-	return fail(err, -EIO, "sbx-audit could not read it completely",
-		    "'sbx-audit query' and 'sbx-audit verify' show the reason");
+	n = pread(log->messages_fd, messages, sizeof(messages), 0);
+	n = n < 0 ? 0 : n;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) > FOUND_NOTHING)
+		return explain_reader(messages, (size_t)n, err);
+	(void)fd_write_all(STDERR_FILENO, messages, (size_t)n);
+	return 0;
 }
 
 void decision_log_end(struct decision_log *log)
 {
 	(void)decision_log_close(log, NULL);
+	close_fd(&log->messages_fd);
 }

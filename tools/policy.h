@@ -134,7 +134,8 @@ int words_read(char *const words[], size_t n_words, struct request_buffer *ret,
 /* policy-log.c: the decisions in a log, one JSON object in each line. */
 struct decision_log {
 	int fd;
-	pid_t pid; /* the process that reads the log */
+	pid_t pid;	 /* the process that reads the log */
+	int messages_fd; /* what it writes to stderr */
 };
 
 #define _cleanup_decision_log_ _cleanup_(decision_log_end)

@@ -31,6 +31,8 @@ static int set_actions(posix_spawn_file_actions_t *actions, const struct start *
 	if (r < 0)
 		return r;
 	r = -posix_spawn_file_actions_adddup2(actions, start->stdout_fd, STDOUT_FILENO);
+	if (r >= 0 && start->stderr_fd > 0)
+		r = -posix_spawn_file_actions_adddup2(actions, start->stderr_fd, STDERR_FILENO);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < start->n_fds; i++) {

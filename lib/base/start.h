@@ -5,7 +5,7 @@
  * Starts a helper program: in its own process group, with no signal blocked or ignored, and with
  * only the fds that it needs
  *
- * It inherits stderr. posix_spawn() does not copy the memory of the caller.
+ * posix_spawn() does not copy the memory of the caller.
  */
 
 #include <stddef.h>
@@ -18,6 +18,7 @@ struct start {
 	const char *directory;		/* working directory; NULL: the caller's */
 	int stdin_fd;
 	int stdout_fd;
+	int stderr_fd; /* 0: the caller's stderr */
 	/* More fds, which become 3, 4 and so on. No fd of this struct may be one of these numbers.
 	 */
 	const int *fds;

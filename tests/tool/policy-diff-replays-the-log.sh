@@ -25,6 +25,11 @@ decide() { # N PATH
 
 run sbx-policy diff old.yaml new.yaml --replay "$log"
 check a_log_that_is_not_there_is_refused has_status 2
+mkdir "$work/nothing"
+run sbx-policy diff old.yaml new.yaml --replay "$work/nothing"
+check the_reason_is_that_of_sbx_audit err_is "sbx-policy: cannot replay the log
+  why: sbx-audit: cannot read the log '$work/nothing': there is no log
+  fix: create it: sbx-audit setup --log $work/nothing"
 setup
 run sbx-policy diff old.yaml new.yaml --replay "$log"
 check an_empty_log_changes_no_answer out_has 'replayed 0: 0 changed'
@@ -55,7 +60,7 @@ size=$(stat -c %s "$segment")
 head -c $((size - 20480)) "$segment" >shorter && cat shorter >"$segment"
 run sbx-policy diff old.yaml new.yaml --replay "$log" --last=all
 check a_broken_log_is_a_failure has_status 2
-check a_broken_log_is_named err_has 'sbx-audit could not read it completely'
+check a_broken_log_is_named err_has 'why: sbx-audit: cannot open the segment'
 
 # Root's log has a fixed path: use a private mount namespace.
 with_own_log() {
