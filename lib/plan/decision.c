@@ -15,6 +15,7 @@
 #include "plan/plan-internal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include <sbx/error.h>
@@ -809,6 +810,12 @@ static int refuse_denied(struct planner *planner, const struct mark *mark,
 
 	(void)sbx_error_what(planner->err, -EACCES, "cannot %s '%.300s' for %s", verb, mark->path,
 			     origin_text(&mark->origin));
+	if (strlen(place->path) + strlen("/x") >= PATH_MAX) {
+		/* Then no rule is asked. */
+		error_explain(planner->err, "what is below it would have a path of 4096 bytes",
+			      "name a directory above it");
+		return -EACCES;
+	}
 	if (place_find_denial(planner, place, missing, &origin))
 		sbx_error_why(planner->err, "%s denies it, and a denial takes precedence",
 			      origin_text(&origin));

@@ -8,6 +8,7 @@
  * know() and know_link() add files of the host; every other path is missing.
  */
 
+#include <limits.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,9 +216,9 @@ static inline void remember_link(struct planning *planning, const struct known *
 	qsort(planning->links, host->n_links, sizeof(planning->links[0]), compare_links);
 }
 
-static inline void follow_link(const struct known *link, char path[1024])
+static inline void follow_link(const struct known *link, char path[PATH_MAX])
 {
-	char next[1024] = "", *slash;
+	char next[PATH_MAX] = "", *slash;
 
 	(void)snprintf(next, sizeof(next), "%s", link->target[0] == '/' ? "" : link->path);
 	slash = strrchr(next, '/');
@@ -225,14 +226,14 @@ static inline void follow_link(const struct known *link, char path[1024])
 		slash[1] = '\0';
 	(void)snprintf(next + strlen(next), sizeof(next) - strlen(next), "%s%s", link->target,
 		       path + strlen(link->path));
-	(void)snprintf(path, 1024, "%s", next);
+	(void)snprintf(path, PATH_MAX, "%s", next);
 }
 
 /* Follows links of any owner; NULL if the target does not exist. */
 static inline const char *follow_all(struct planning *planning, const char *path)
 {
 	const struct known *link;
-	char real[1024];
+	char real[PATH_MAX];
 	uid_t uid;
 
 	(void)snprintf(real, sizeof(real), "%s", path);
@@ -247,7 +248,7 @@ static inline struct host_path look_at_host(struct planning *planning, const cha
 {
 	struct host_path facts = { .path = path };
 	const struct known *link;
-	char real[1024];
+	char real[PATH_MAX];
 
 	(void)snprintf(real, sizeof(real), "%s", path);
 	while ((link = link_on_the_way(planning, real))) {

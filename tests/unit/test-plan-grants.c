@@ -701,6 +701,23 @@ static void refuses_a_mount_with_a_source_that_means_nothing(void)
 	expect(says(&planning, "'mounts[0].target'", "its mode has no source", "remove 'source'"));
 }
 
+/* No name below it is short enough for a rule to be asked about it. */
+static void refuses_a_path_that_is_too_long_and_says_so(void)
+{
+	_cleanup_planning_ struct planning planning;
+	char path[PATH_MAX];
+
+	memset(path, 'a', sizeof(path));
+	for (size_t i = 0; i < sizeof(path); i += 200)
+		path[i] = '/';
+	path[4094] = '\0';
+	planning_open(&planning);
+	know(&planning, path, HOST_DIRECTORY);
+	grant(&planning, GRANT_READ, path, "--read");
+	expect_refusal(&planning, -EACCES);
+	expect(says(&planning, "cannot show '/aaa", "a path of 4096 bytes", "a directory above"));
+}
+
 static void refuses_a_size_that_limits_nothing(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -871,6 +888,7 @@ static const struct test tests[] = {
 	TEST(what_is_named_for_reading_in_a_writable_directory_stays_read_only),
 	TEST(refuses_a_mount_without_its_source),
 	TEST(refuses_a_mount_with_a_source_that_means_nothing),
+	TEST(refuses_a_path_that_is_too_long_and_says_so),
 	TEST(refuses_a_size_that_limits_nothing),
 	TEST(changes_of_the_project_land_elsewhere),
 	TEST(nothing_of_the_project_is_mounted_over_its_overlay_to_be_written),
