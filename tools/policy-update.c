@@ -93,7 +93,7 @@ static int refuse(struct sbx_error *err, int status, const char *path, const cha
 static bool review_ask(const char *question, char *answer, size_t size)
 {
 	size_t n = 0;
-	char byte;
+	char byte = '\0';
 
 	(void)fd_write_all(STDERR_FILENO, question, strlen(question));
 	while (read(STDIN_FILENO, &byte, 1) == 1 && byte != '\n')
@@ -140,8 +140,9 @@ static int review_by_person(const struct update *update, const char *phrase, str
 	_cleanup_text_ struct text question = TEXT_INIT;
 	char answer[64];
 
-	text_addf(&question, "Put this policy into force at '%s'? Type '%s': ", update->path,
-		  wanted);
+	text_add(&question, "Put this policy into force at '");
+	text_add_visible_string(&question, update->path);
+	text_addf(&question, "'? Type '%s': ", wanted);
 	if (review_ask(text_string(&question), answer, sizeof(answer)) &&
 	    strcmp(answer, wanted) == 0)
 		return TOOL_YES;

@@ -28,6 +28,12 @@ check the_phrase_is_asked_for out_has "Type 'apply 8 breaking'"
 run typed 'apply 8 breaking' update p.yaml --from b --replay eight
 check the_phrase_is in_force b
 
+escape=$(printf 'p\033[31m.yaml')
+cp a "$escape"
+ln -s "$escape" link.yaml
+run typed no update link.yaml --from b
+check the_question_shows_the_path_escaped out_has 'p\x1b[31m.yaml'"'? Type"
+
 mkdir tmp
 export TMPDIR="$work/tmp" VISUAL="sed -i s/doc/src/g"
 run typed yes edit p.yaml
