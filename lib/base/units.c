@@ -121,6 +121,8 @@ static const char *unit_name(const void *list, size_t i)
 /* The unit that was probably meant, or NULL. */
 static const char *guess_unit(const struct family *family, const char *written)
 {
+	const char *near;
+
 	written += strspn(written, " \t");
 	for (const struct unit *unit = family->units; unit->name; unit++)
 		if (strcasecmp(unit->name, written) == 0)
@@ -128,7 +130,9 @@ static const char *guess_unit(const struct family *family, const char *written)
 	for (const struct habit *habit = family->habits; habit->written; habit++)
 		if (strcasecmp(habit->written, written) == 0)
 			return habit->meant;
-	return suggest(written, (struct suggest_words){ .word = unit_name, .list = family->units });
+	near = suggest(written, (struct suggest_words){ .word = unit_name, .list = family->units });
+	/* The first letter is the magnitude: 1PiB is not a mistyped 1TiB. */
+	return near && strncasecmp(near, written, 1) == 0 ? near : NULL;
 }
 
 /* 0: not a unit of the family. */

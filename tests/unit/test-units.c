@@ -154,6 +154,24 @@ static void lists_the_units_where_it_cannot_guess(void)
 			    "MiB GiB TiB KB MB GB TB)");
 }
 
+static void suggests_no_other_magnitude(void)
+{
+	static const struct {
+		parser *parse;
+		const char *written;
+	} cases[] = {
+		{ units_parse_size, "1PiB" },
+		{ units_parse_size, "1EB" },
+		{ units_parse_time, "3ns" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct sbx_error err = refusal_of(cases[i].parse, cases[i].written, -EINVAL);
+
+		expect(strncmp(err.fix, "write a whole number and a unit", 31) == 0);
+	}
+}
+
 /* The fix of a message is typed as it stands. */
 static void suggests_only_what_it_accepts(void)
 {
@@ -342,6 +360,7 @@ static const struct test tests[] = {
 	TEST(names_the_unit_that_differs_only_in_case),
 	TEST(guesses_the_unit_behind_a_habit),
 	TEST(lists_the_units_where_it_cannot_guess),
+	TEST(suggests_no_other_magnitude),
 	TEST(suggests_only_what_it_accepts),
 	TEST(refuses_everything_but_digits_and_a_unit),
 	TEST(a_count_takes_no_unit),
