@@ -282,6 +282,10 @@ int network_parse_host_port(const char *text, struct host_port *ret, struct sbx_
 	struct network network;
 	int r = 0;
 
+	if (strstr(text, "://"))
+		return refuse_host(err, text, "it is a URL",
+				   "write the host, and the port if it is not 443: "
+				   "example.com:8443");
 	if (colon) {
 		r = network_parse_ports(colon + 1, strlen(colon + 1), &range, err);
 		if (r < 0)

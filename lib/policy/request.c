@@ -473,6 +473,9 @@ static int add_host(struct request_draft *draft, const char *word, struct sbx_er
 	const char *colon = network_find_port(word);
 	uint64_t port;
 
+	if (strstr(word, "://"))
+		return refuse(err, "it is a URL, and a connection goes to a host",
+			      "write HOST or HOST:PORT", "'%s' is no host", word);
 	if (!end)
 		end = colon ? colon : word + strlen(word);
 	else if (end[1] != '\0' && colon != end + 1)

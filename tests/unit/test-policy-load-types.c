@@ -144,6 +144,7 @@ static void refuses_wrong_hosts_networks_and_ports(void)
 		{ MATCH("syscall: net.connect, ports: [80, https]"), "3:45", "'https'" },
 		{ MATCH("syscall: net.connect, ports: -1"), "3:40", "not a port" },
 		{ "network_whitelist: ['a.b:x']\n", "1:21", "not a port" },
+		{ "network_whitelist: ['https://a.b']\n", "1:21", "it is a URL" },
 		{ "network_whitelist: {g: [ok.example, 'a_b:80:90']}\n", "1:37", "not a network" },
 		{ "version: 1\nnet: {rules: [{action: allow, cidr: 1.2.3.4/0}]}\n", "2:37",
 		  "'0.0.0.0/0'" },

@@ -336,6 +336,7 @@ static void refuses_words_that_mean_nothing(void)
 		{ "net.connect h adress=::1", "did you mean 'address='?" },
 		{ "net.connect h address=::1 address=::2", "is given twice" },
 		{ "net.connect :443", "names no host" },
+		{ "net.connect https://h/", "write HOST or HOST:PORT" },
 		{ "net.connect h:", "no valid port after its colon" },
 		{ "net.connect h:99999", "no valid port after its colon" },
 		{ "net.connect [::1]x", "no valid port after its colon" },
