@@ -69,6 +69,7 @@ static int make_plan(struct spawn_run *run, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	host_find_accounts(run->request.has_uid, run->request.uid, run->request.gid, &run->host);
+	host_find_hosts(&run->host);
 	if (accepts_less(run)) {
 		r = host_try_userns(&run->arena, &run->host, err);
 		if (r < 0)

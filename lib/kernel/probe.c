@@ -310,6 +310,18 @@ void host_find_accounts(bool has_number, uid_t uid, gid_t gid, struct host *host
 	host->lacks_group = host->lacks_user && lacks("/etc/group", gid);
 }
 
+/* The copy is made by a step that follows no link, and is mounted over the file, which the kernel
+ * refuses if that has no name: if it is itself such a copy, or a mounted file that was replaced. */
+void host_find_hosts(struct host *host)
+{
+	static const char path[] = "/etc/hosts";
+	char text[FILE_BYTES_MAX];
+	struct stat st;
+
+	host->has_hosts = lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink > 0 &&
+			  probe_read(AT_FDCWD, path, text, sizeof(text)) >= 0;
+}
+
 /*
  * Why creating or using a user namespace was refused, and the fix
  *

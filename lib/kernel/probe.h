@@ -24,6 +24,8 @@ int host_probe(const char *const *paths, const char *project, struct arena *aren
 /* Are @uid and @gid in /etc/passwd and /etc/group? Without @has_number: the caller's own ids, or
  * for root unused ones, which are in no file. */
 void host_find_accounts(bool has_number, uid_t uid, gid_t gid, struct host *host);
+/* Can a copy of /etc/hosts be made? */
+void host_find_hosts(struct host *host);
 /* Determines has_userns by a child process; if it is false, userns_why and userns_fix explain it.
  * Only for callers that accept the tier reduced, because it costs as much as a small program. */
 int host_try_userns(struct arena *arena, struct host *host, struct sbx_error *err);

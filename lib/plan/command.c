@@ -137,6 +137,20 @@ void add_accounts(struct planner *planner)
 		add_line(planner, "/etc/group", planner_format(planner, NAME ":x:%u:", plan->gid));
 }
 
+/*
+ * Java's InetAddress.getLocalHost() and others fail if the sandbox's host name has no address. The
+ * line is the last one, so 127.0.0.1 is still called localhost. A name that is not one word would
+ * be more than a name there.
+ */
+void add_own_address(struct planner *planner, const char *name)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+
+	if (planner->host->has_hosts && name[strspn(name, letters)] == '\0')
+		add_line(planner, "/etc/hosts", planner_format(planner, "127.0.0.1 %s", name));
+}
+
 /* ---- the environment ---- */
 
 static const char *const default_names[] = {

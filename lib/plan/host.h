@@ -91,6 +91,7 @@ struct host {
 	/* /etc/passwd or /etc/group lacks the command's uid or gid. */
 	bool lacks_user;
 	bool lacks_group;
+	bool has_hosts; /* /etc/hosts is a readable file of a size that is copied */
 
 	const char *cwd;	/* canonical */
 	const char *loader;	/* the host programs' dynamic loader, canonical; or NULL */

@@ -349,6 +349,7 @@ const struct guarded *guard_find_behind_link(const struct planner *planner,
 int choose_identity(struct planner *planner);
 bool is_real_root(const struct host *host);
 void add_accounts(struct planner *planner); /* after the tree, to which it adds files */
+void add_own_address(struct planner *planner, const char *name); /* so does it */
 int make_environment(struct planner *planner);
 /* The value of @name, or NULL. */
 const char *environment_find(char *const *environment, const char *name);

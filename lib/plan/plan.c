@@ -456,6 +456,7 @@ static int add_tree(struct planner *planner)
 	if (r < 0)
 		return r;
 	add_accounts(planner);
+	add_own_address(planner, hostname_of(planner));
 	planner_add_step(planner, STEP_SEAL, origin_built_in)->seal.target = "/";
 	planner_add_step(planner, STEP_HOSTNAME, origin_of_hostname(planner))->hostname.name =
 		planner_keep(planner, hostname_of(planner));

@@ -31,6 +31,8 @@ for who in $starters; do
 	run spawn $room -q -p "$work/p.yaml" -- sh -c "$inside -q -- sh -c 'echo in; id -u; ls /tmp'"
 	check "a_sandbox_works_in_a_sandbox_by_$who" test "$status" -eq 0 -a "${out#in}" != "$out"
 	check "the_inner_one_has_a_tmp_of_its_own_by_$who" test "$(printf '%s\n' "$out" | grep -cx s)" -eq 0
+	run spawn $room -q -p "$work/p.yaml" -- sh -c "$inside -q --hostname other -- getent hosts sandbox"
+	check "the_inner_one_knows_the_name_of_the_outer_one_by_$who" out_has 127.0.0.1
 	run spawn $room -q -p "$work/p.yaml" -- sh -c "$inside -q -- sh -c 'grep -h ^Seccomp_filters /proc/self/status'"
 	check "the_inner_one_has_both_filters_by_$who" test "$(printf '%s' "$out" | tr -dc 0-9)" -ge 2
 	run spawn -v -p "$work/p.yaml" -- true

@@ -95,6 +95,70 @@ static void a_policy_that_does_not_show_them_gets_none(void)
 	expect(!find_step(&planning, STEP_FILE, NULL));
 }
 
+static void open_with_hosts(struct planning *planning)
+{
+	planning_open(planning);
+	know(planning, "/etc/hosts", HOST_FILE);
+	planning->host.has_hosts = true;
+}
+
+static void the_host_name_has_an_address(void)
+{
+	_cleanup_planning_ struct planning planning;
+	const struct step *step;
+
+	open_with_hosts(&planning);
+	expect_plan(&planning);
+	step = the_step(&planning, STEP_FILE, "/etc/hosts");
+	expect_str(step->file.added, "127.0.0.1 sandbox");
+	expect_str(step->file.source, "/etc/hosts");
+	expect_eq(step->file.mode, 0444);
+	planning.request.hostname = "build-1.example";
+	expect_plan(&planning);
+	expect_str(the_step(&planning, STEP_FILE, "/etc/hosts")->file.added,
+		   "127.0.0.1 build-1.example");
+	planning.host.has_hosts = false;
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_FILE, "/etc/hosts"));
+}
+
+/* It could add other names, or a line for another address. */
+static void a_host_name_of_several_words_gets_none(void)
+{
+	static const char *const names[] = { "a b", "a\n10.0.0.1 b", "a\tb", "a#b" };
+
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		open_with_hosts(&planning);
+		planning.request.hostname = names[i];
+		expect_plan(&planning);
+		expect(!find_step(&planning, STEP_FILE, "/etc/hosts"));
+	}
+}
+
+static void a_hidden_or_writable_hosts_file_gets_none(void)
+{
+	static const struct {
+		enum request_grant grant;
+		const char *path;
+	} cases[] = {
+		{ GRANT_DENY, "/etc" },
+		{ GRANT_DENY, "/etc/hosts" },
+		{ GRANT_TMPFS, "/etc" },
+		{ GRANT_WRITE, "/etc/hosts" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		open_with_hosts(&planning);
+		grant(&planning, cases[i].grant, cases[i].path, "--it");
+		expect_plan(&planning);
+		expect(!find_step(&planning, STEP_FILE, "/etc/hosts"));
+	}
+}
+
 /* Without Landlock only mounts forbid writing: that of a copy over a file is read-only, and so is
  * the root, but a tmpfs is not. */
 static void copies_are_written_only_in_a_tmpfs(void)
@@ -134,6 +198,9 @@ static void copies_are_written_only_in_a_tmpfs(void)
 static const struct test tests[] = {
 	TEST(copies_are_written_only_in_a_tmpfs),
 	TEST(a_user_without_a_line_gets_one),
+	TEST(the_host_name_has_an_address),
+	TEST(a_host_name_of_several_words_gets_none),
+	TEST(a_hidden_or_writable_hosts_file_gets_none),
 	TEST(what_is_there_stays),
 	TEST(a_home_that_is_no_field_is_left_out),
 	TEST(only_the_hosts_own_file_that_can_be_read_is_covered),

@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Real work: programs that look up the address of their own host.
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
+
+address_of_itself='import socket; print(socket.gethostbyname(socket.gethostname()))'
+addresses() { spawn -q "$@" -- /usr/bin/python3 -c "$address_of_itself"; }
+programs_policy
+sed 's|, /etc\]|]|' "$work/p.yaml" >"$work/without-etc.yaml"
+chmod 644 "$work/without-etc.yaml"
+
+for who in $starters; do
+	if [ -f /etc/hosts ] && [ ! -L /etc/hosts ]; then
+		run addresses
+		check "the_host_name_of_the_sandbox_has_an_address_by_$who" out_is 127.0.0.1
+		run addresses --hostname box.example --net none
+		check "so_has_a_chosen_one_without_a_network_by_$who" out_is 127.0.0.1
+		run spawn -q -- head -n -1 /etc/hosts
+		check "the_lines_of_the_host_are_there_too_by_$who" test "$out" = "$(cat /etc/hosts)"
+		run spawn -q --hostname $'a\n10.0.0.1 b' -- cat /etc/hosts
+		check "a_name_of_several_lines_adds_none_by_$who" test "$status,$out" = "0,$(cat /etc/hosts)"
+		run spawn -q -p "$work/without-etc.yaml" -- cat /etc/hosts
+		check "a_policy_that_does_not_show_the_file_gets_none_by_$who" test "$status" -ne 0 -a "$status" -ne 125 -a -z "$out"
+	else
+		skip "the_host_name_of_the_sandbox_has_an_address_by_$who" 'there is no regular file /etc/hosts'
+	fi
+done
+finish
