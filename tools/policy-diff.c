@@ -226,6 +226,10 @@ static void print_counts(struct tool_run *run, const struct replay *replay, cons
 			  "be replayed\n",
 			  replay->n_replayed, replay->n_changed, replay->n_breaking,
 			  replay->n_widening, replay->n_unreadable);
+		/* The service records only refusals unless it is told otherwise. */
+		if (replay->n_replayed > 0 && replay->n_permitted == 0)
+			text_add(out, "none of them was allowed before, so none could break; "
+				      "'sbx-policy serve --record=all' records allowed ones\n");
 		return;
 	}
 	json_begin_object(&json, out);
@@ -233,6 +237,7 @@ static void print_counts(struct tool_run *run, const struct replay *replay, cons
 	json_member_bool(&json, "tried", replay->n_replayed > 0);
 	json_member_if_set(&json, "why", why);
 	json_member_u64(&json, "replayed", replay->n_replayed);
+	json_member_u64(&json, "permitted", replay->n_permitted);
 	json_member_u64(&json, "changed", replay->n_changed);
 	json_member_u64(&json, "breaking", replay->n_breaking);
 	json_member_u64(&json, "widening", replay->n_widening);

@@ -603,6 +603,7 @@ void replay_line(struct replay *replay, const void *bytes, size_t n_bytes,
 	policy_decide(replay->before, &buffer->request, &before);
 	policy_decide(replay->after, &buffer->request, &after);
 	replay->n_replayed++;
+	replay->n_permitted += policy_permits(before.verdict);
 	if (before.verdict == after.verdict)
 		return;
 	kind = kind_of(before.verdict, after.verdict);

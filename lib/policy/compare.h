@@ -28,6 +28,7 @@ struct replay {
 	struct policy_engine *before;
 	struct policy_engine *after;
 	size_t n_replayed;
+	size_t n_permitted; /* by the policy before */
 	size_t n_changed;
 	size_t n_breaking;
 	size_t n_widening;

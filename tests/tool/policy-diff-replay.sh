@@ -38,6 +38,12 @@ check the_counts_include_unreadable_records \
 	out_has 'replayed 5: 4 changed, 2 breaking, 1 widening; 1 could not be replayed'
 check changes_are_grouped_by_rule test "$(grep -c "^rule 'src' (old.yaml:3) no longer decides" "$work/out")" -eq 1
 
+check where_something_was_allowed_nothing_is_said_of_it eval '! out_has "none of them was allowed"'
+grep /doc/ requests >refused
+run sbx-policy diff old.yaml new.yaml --replay refused
+check refusals_alone_are_said_to_break_nothing out_has 'none of them was allowed before, so none could break'
+run sbx-policy diff --json old.yaml new.yaml --replay refused
+check json_counts_what_was_permitted out_has '"replayed":1,"permitted":0,"changed":1'
 run sbx-policy diff old.yaml new.yaml --replay requests --last 2
 check last_takes_the_end_of_the_record out_has 'replayed 1: 0 changed'
 i=0
