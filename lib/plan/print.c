@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -477,6 +478,12 @@ static bool is_file(const struct step *step)
 	return step->kind == STEP_FILE || (step->kind == STEP_BIND && !step->bind.is_directory);
 }
 
+/* A copy whose mode lets nobody execute it, such as that of a secret. */
+static bool is_no_program(const struct step *step)
+{
+	return step->kind == STEP_FILE && !(step->file.mode & (S_IXUSR | S_IXGRP | S_IXOTH));
+}
+
 static const struct entry *find_around(const struct entries *entries, const char *path)
 {
 	const struct entry *around = NULL;
@@ -519,7 +526,8 @@ static bool permits_more(const struct entry *entry, unsigned right)
 {
 	const struct entry *around = entry->around;
 
-	if (!(entry->rights & right) || (right == RIGHT_READ && is_fresh(entry)))
+	if (!(entry->rights & right) || (right == RIGHT_READ && is_fresh(entry)) ||
+	    (right == RIGHT_EXEC && is_no_program(entry->step)))
 		return false;
 	return !around || !(around->rights & right) || (is_fresh(around) && !is_fresh(entry));
 }

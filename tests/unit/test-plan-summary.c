@@ -72,6 +72,20 @@ static void says_what_the_steps_permit_and_not_what_was_asked_for(void)
 		   "(private, 512MiB); not " PROJECT "/out/fixed, " PROJECT "/out/key, " PROJECT);
 }
 
+static void a_secret_is_no_program(void)
+{
+	static const struct request_secret secret = { "KEY", "/home/user/.key" };
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, secret.path, HOST_FILE);
+	planning.request.secrets = &secret;
+	planning.request.n_secrets = 1;
+	expect_plan(&planning);
+	expect(strstr(line_of(&planning, "reads"), "/run/secrets/KEY") != NULL);
+	expect(strstr(line_of(&planning, "executes"), "/run/secrets/KEY") == NULL);
+}
+
 /* The file tree permits more than the filter. */
 static void says_what_the_strict_profile_leaves(void)
 {
@@ -151,6 +165,7 @@ static const struct test tests[] = {
 	TEST(says_what_a_command_may_do_without_a_policy),
 	TEST(is_at_most_eight_lines),
 	TEST(says_what_the_steps_permit_and_not_what_was_asked_for),
+	TEST(a_secret_is_no_program),
 	TEST(says_what_the_strict_profile_leaves),
 	TEST(an_empty_directory_hides_what_it_covers),
 	TEST(names_granted_paths_first_and_counts_the_rest),
