@@ -41,7 +41,7 @@ static void add_hints(struct text *out, struct judge *judge, const struct reques
 			continue;
 		text_add(out, "  near: ");
 		decision_add_rule(out, &judge->artefact, rows[i].rule);
-		text_add(out, " would allow it, but ");
+		text_add(out, " allows this operation, but ");
 		why_add(out, judge, &buffer->request, &rows[i]);
 		text_add_char(out, '\n');
 		n_hints++;
