@@ -601,6 +601,11 @@ int policy_verb_update(void *context, int n_operands, char *operands[], struct s
 				 operands[0]);
 		return TOOL_USAGE;
 	}
+	if (strcmp(operands[0], "-") == 0)
+		return policy_bad_input(error_fill(err, -EINVAL, "it cannot be replaced",
+						   "name the policy's file; for one of this name "
+						   "write ./-",
+						   "cannot update standard input"));
 	r = policy_check_stdin(values, 0, NULL, false, err);
 	if (r >= 0)
 		r = update_open(run, operands[0], values->from, &update, err);

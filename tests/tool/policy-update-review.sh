@@ -83,6 +83,8 @@ run update compiled --yes --expect-digest "$(digest compiled)"
 check update_refuses_a_compiled_policy has_status 2
 run update missing
 check a_missing_file_is_bad_input has_status 2
+run sbx-policy update - --from b --yes --expect-digest "$(digest b)"
+check standard_input_is_not_replaced eval 'has_status 2 && [ ! -e ./- ]'
 run sbx-policy update p.yaml
 check the_new_file_must_be_named err_has '--from=NEW'
 run sbx-policy update p.yaml --from a --yes --expect-digest "$(digest a)" --audit-fd 9 9>/dev/full
