@@ -812,7 +812,7 @@ static int refuse_denied(struct planner *planner, const struct mark *mark,
 			     origin_text(&mark->origin));
 	if (strlen(place->path) + strlen("/x") >= PATH_MAX) {
 		/* Then no rule is asked. */
-		error_explain(planner->err, "what is below it would have a path of 4096 bytes",
+		error_explain(planner->err, "names below it would have paths of 4096 bytes",
 			      "name a directory above it");
 		return -EACCES;
 	}

@@ -532,7 +532,7 @@ static bool permits_more(const struct entry *entry, unsigned right)
 	return !around || !(around->rights & right) || (is_fresh(around) && !is_fresh(entry));
 }
 
-/* What is mounted in a fresh directory of the sandbox is not writable with it. */
+/* A read-only mount in a fresh directory of the sandbox is not writable with it. */
 static bool permits_less(const struct entry *entry, unsigned right)
 {
 	const struct entry *around = entry->around;

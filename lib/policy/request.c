@@ -475,7 +475,7 @@ static int add_host(struct request_draft *draft, const char *word, struct sbx_er
 
 	if (strstr(word, "://"))
 		return refuse(err, "it is a URL, and a connection goes to a host",
-			      "write HOST or HOST:PORT", "'%s' is no host", word);
+			      "write HOST or HOST:PORT", "'%s' does not name a host", word);
 	if (!end)
 		end = colon ? colon : word + strlen(word);
 	else if (end[1] != '\0' && colon != end + 1)

@@ -67,7 +67,7 @@ sed 's/expect: allow/expect: alow/' sub/good.yaml >sub/broken.yaml
 run sbx-policy test sub/broken.yaml
 check a_malformed_file_ends_with_2 has_status 2
 check a_malformed_file_has_its_place err_has 'sub/broken.yaml:4:'
-# A request that is denied whatever the rules say is no test of them.
+# A request that is denied whatever the rules say does not test them.
 for request in 'fs.wirte doc/a' fs.write '{ op: fs.wirte, path: /srv/p/doc/a }' net.connect; do
 	printf '%s\n' 'policy: p.yaml' 'project: /srv/p' 'tests:' "  - { name: typo, request: $request, expect: deny }" >sub/typo.yaml
 	run sbx-policy test sub/typo.yaml

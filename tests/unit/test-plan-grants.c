@@ -715,7 +715,7 @@ static void refuses_a_path_that_is_too_long_and_says_so(void)
 	know(&planning, path, HOST_DIRECTORY);
 	grant(&planning, GRANT_READ, path, "--read");
 	expect_refusal(&planning, -EACCES);
-	expect(says(&planning, "cannot show '/aaa", "a path of 4096 bytes", "a directory above"));
+	expect(says(&planning, "cannot show '/aaa", "paths of 4096 bytes", "a directory above"));
 }
 
 static void refuses_a_size_that_limits_nothing(void)
