@@ -248,9 +248,11 @@ const struct filter_rule filter_rules[] = {
 	{ "oneself", STANDARD, 0, 0, "setresuid setresgid",
 	  WHEN(IS(0, UINT32_MAX), IS(2, UINT32_MAX)), ALLOW },
 	{ "oneself", STANDARD, 0, 0, "setreuid setregid", WHEN(IS(0, UINT32_MAX)), ALLOW },
-	/* strace -u calls setreuid() before exec. The user namespace maps one id and the command
-	 * has no capability, so the kernel refuses every other id. */
-	{ "oneself", STANDARD, FILTER_PTRACE, FILTER_NO_NAMESPACES, "setreuid", ALWAYS, ALLOW },
+	/* Programs that give up privileges set the ids that they have, and end if that fails. The
+	 * user namespace maps one id and the command has no capability, so the kernel refuses every
+	 * other id. */
+	{ "oneself", STANDARD, 0, FILTER_NO_NAMESPACES,
+	  "setuid setgid setreuid setregid setresuid setresgid", ALWAYS, ALLOW },
 	{ "oneself", BOTH, 0, 0, "prctl", WHEN(IS(0, PR_SET_MM)), REFUSE(EPERM) },
 	{ "oneself", BOTH, 0, 0, "prctl", WHEN(WITHIN(0, 1, PRCTL_LAST)), ALLOW },
 	{ "oneself", BOTH, 0, 0, "prctl", WHEN(IS(0, PR_SET_VMA)), ALLOW },

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Real work: programs that look up the address of their own host.
+# Real work: programs that look up the address of their own host, and that set the user and group ids that they have.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -9,6 +9,22 @@ addresses() { spawn -q "$@" -- /usr/bin/python3 -c "$address_of_itself"; }
 programs_policy
 sed 's|, /etc\]|]|' "$work/p.yaml" >"$work/without-etc.yaml"
 chmod 644 "$work/without-etc.yaml"
+
+# Every way to set what is already so, as programs that give up privileges do, and a way to become another user.
+cat >"$project/ids.py" <<'END2'
+import os, subprocess
+uid, gid = os.getuid(), os.getgid()
+os.setgid(gid), os.setregid(gid, gid), os.setresgid(gid, gid, gid), os.setegid(gid)
+os.setuid(uid), os.setreuid(uid, uid), os.setresuid(uid, uid, uid), os.seteuid(uid)
+print("set", subprocess.run(["id", "-u"], user=uid, group=gid, capture_output=True).stdout == b"%d\n" % uid)
+for name in ["setuid", "setgid"]:
+    for other in [0, 1, uid + 1]:
+        try:
+            getattr(os, name)(other)
+            print(name, other)
+        except OSError:
+            pass
+END2
 
 for who in $starters; do
 	if [ -f /etc/hosts ] && [ ! -L /etc/hosts ]; then
@@ -25,5 +41,7 @@ for who in $starters; do
 	else
 		skip "the_host_name_of_the_sandbox_has_an_address_by_$who" 'there is no regular file /etc/hosts'
 	fi
+	run spawn -q -- /usr/bin/python3 ids.py
+	check "a_program_can_set_the_ids_that_it_has_by_$who" out_is 'set True'
 done
 finish

@@ -198,7 +198,6 @@ try_out() {
 refused_to_cpython() {
 	cat <<-'END'
 		UDPLITE                       only TCP and UDP sockets are there
-		test_setres[ug]id             the filter refuses system calls that set user IDs, even to what they are
 		test_chown_without_permission a uid that is not mapped is EINVAL before it is EPERM
 	END
 }
