@@ -248,7 +248,7 @@ int cleanup_claim(struct cleanup *cleanup, struct ctl *ctl, const char *id,
 	/* No other process changes it while it is locked. */
 	r = registry_read(ctl->registry, id, &ctl->arena, &cleanup->entry, &is_alive, NULL);
 	/* An unreadable state names no processes or cgroup: only the directory can be removed. */
-	if (r == -EBADMSG || r == -EFBIG)
+	if (r == -EBADMSG || r == -EFBIG || r == -EINVAL)
 		cleanup->entry =
 			(struct sandbox_entry){ .id = registration->id, .state = SANDBOX_RUNNING };
 	else if (r < 0)

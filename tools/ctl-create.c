@@ -303,8 +303,8 @@ static int read_words(struct ctl *ctl, const char *id, const char *const **ret)
 	r = text_status(&path);
 	if (r < 0)
 		return r;
-	r = file_read(ctl->registry, text_string(&path), CONFIGURATION_BYTES_MAX, &bytes, &n_bytes,
-		      NULL);
+	r = file_read_regular(ctl->registry, text_string(&path), CONFIGURATION_BYTES_MAX, &bytes,
+			      &n_bytes, NULL);
 	return r < 0 ? r : split_words(&ctl->arena, bytes, n_bytes, ret);
 }
 

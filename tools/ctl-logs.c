@@ -158,7 +158,8 @@ static int open_log(struct following *following, struct sbx_error *err)
 	char path[SANDBOX_ID_MAX + sizeof("/" SANDBOX_LOG_NAME)];
 
 	(void)snprintf(path, sizeof(path), "%s/" SANDBOX_LOG_NAME, following->id);
-	following->log = openat(following->ctl->registry, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	following->log = openat(following->ctl->registry, path,
+				O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (following->log >= 0)
 		return 0;
 	if (errno == ENOENT)

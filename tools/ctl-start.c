@@ -55,7 +55,7 @@ static bool lock_is_taken(int log)
 bool start_is_going_on(int directory)
 {
 	_cleanup_close_ int log =
-		openat(directory, SANDBOX_LOG_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		openat(directory, SANDBOX_LOG_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	return log >= 0 && lock_is_taken(log);
 }

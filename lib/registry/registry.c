@@ -81,12 +81,17 @@ static int open_below(const char *base, const char *name, mode_t mode, struct sb
 	_cleanup_close_ int runtime = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_close_ int ours = -EBADF;
 	int r = runtime < 0 ? -errno : 0;
+	char whole[64];
 
 	if (r < 0)
 		return fail_at(err, r, base, name,
 			       "make the directory, or correct XDG_RUNTIME_DIR");
 	ours = open_ours(runtime, name, mode, WRITABLE_BY_OTHERS);
 	r = ours < 0 ? ours : open_ours(ours, REGISTRY_DIRECTORY, 0700, OPEN_TO_OTHERS);
+	if (ours >= 0) {
+		(void)snprintf(whole, sizeof(whole), "%s/" REGISTRY_DIRECTORY, name);
+		name = whole;
+	}
 	if (r == -EPERM || r == -ELOOP || r == -ENOTDIR)
 		return fail(
 			err, -EPERM, base, name,
@@ -175,7 +180,7 @@ static int read_state(int directory, const char *id, struct arena *arena, struct
 {
 	_cleanup_free_ char *bytes = NULL;
 	size_t n_bytes;
-	int r = file_read(directory, STATE_NAME, STATE_BYTES_MAX, &bytes, &n_bytes, err);
+	int r = file_read_regular(directory, STATE_NAME, STATE_BYTES_MAX, &bytes, &n_bytes, err);
 
 	return r < 0 ? r : entry_read_state(id, bytes, n_bytes, arena, ret, err);
 }

@@ -73,6 +73,26 @@ check so_is_one_whose_configuration_was_half_written is_gone unstored
 check an_entry_with_a_malformed_state_is_removed is_gone broken
 check all_of_it_is_no_failure has_status 0
 
+# What sbx has not put there. Reading a FIFO would wait for a writer.
+mkdir -m 700 "$sandboxes/odd"
+mkfifo "$sandboxes/odd/state.json" "$sandboxes/odd/log"
+for verb in list 'inspect odd' 'logs odd'; do
+	read -ra words <<<"$verb"
+	run timeout 60 sbx-ctl "${words[@]}"
+	check "a_fifo_as_the_state_is_told: $verb" err_has "it is not a regular file"
+done
+run timeout 60 sbx-ctl gc
+check gc_does_not_wait_for_a_fifo out_is 'odd: removed its directory'
+mkdir -m 700 "$sandboxes/odd"
+echo '{"id":"odd","state":"CREATING"}' >"$sandboxes/odd/state.json"
+mkfifo "$sandboxes/odd/configuration" "$sandboxes/odd/log"
+run timeout 60 sbx-ctl logs odd
+check nor_does_logs ends_with 0
+run timeout 60 sbx-ctl start odd
+check nor_does_start err_has "cannot read the configuration of 'odd'"
+run timeout 60 sbx-ctl remove odd
+check it_can_be_removed ends_with 0
+
 # A start that was killed before the command ran. Its state names the supervisor; one that waits names none.
 sbx-ctl create --id begun -- true >/dev/null
 sed -i 's/"supervisor":[^,]*,/"supervisor":1,/; s/"supervisor_start":[^,]*,/"supervisor_start":1,/' "$sandboxes/begun/state.json"

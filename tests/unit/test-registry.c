@@ -98,6 +98,7 @@ static void refuses_a_registry_that_others_may_read(void)
 
 	expect_eq(fchmod(rig.registry, 0750), 0);
 	expect_eq(registry_open_in(rig.path, &rig.err), -EPERM);
+	expect(strstr(rig.err.what, "/sbx/sandboxes'"));
 	expect(strstr(rig.err.fix, "0700"));
 }
 
