@@ -248,26 +248,34 @@ static uint64_t deadline_of_changes(const struct spawn_run *run)
 	return left < OUTPUT_NO_DEADLINE - now_usec ? now_usec + left : OUTPUT_NO_DEADLINE;
 }
 
+/* The changes or the record are missing: the status is not the command's any more, but the log has
+ * an end in every case. */
+static int end_run(struct spawn_run *run, bool has_run, struct sbx_error *err)
+{
+	struct sbx_error *rest = has_run ? err : NULL;
+	int last = changes_finish(run, deadline_of_changes(run), rest), recorded;
+
+	if (last == 0)
+		spawn_say_left_out(run);
+	else if (has_run)
+		run->result.status = last == -ETIME ? SPAWN_TIME_LIMIT : SPAWN_FAILED;
+	recorded = spawn_record_end(run, !has_run || last < 0 ? err : NULL, last < 0 ? NULL : rest);
+	return last < 0 ? last : recorded;
+}
+
 /* From here on the run is visible to other processes, so every failure removes that again. */
 static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 {
-	struct sbx_error *rest = NULL;
 	int r, last;
 
 	r = run_plan(run, err);
-	if (r == 0)
-		rest = err;
 	spawn_end_proxy(run);
 	spawn_find_repositories(run);
 	spawn_say_repositories(run);
 	/* Without --out the CLEANUP state would last microseconds; do not write it. */
 	if (run->changes.kind != CHANGES_NONE)
 		(void)spawn_set_state(run, r < 0 ? SANDBOX_FAILED : SANDBOX_CLEANUP, NULL);
-	last = changes_finish(run, deadline_of_changes(run), rest);
-	if (last == 0)
-		spawn_say_left_out(run);
-	if (last == 0)
-		last = spawn_record_end(run, r < 0 ? err : NULL, rest);
+	last = end_run(run, r >= 0, err);
 	spawn_write_report(run);
 	spawn_unregister(run);
 	if (r < 0)

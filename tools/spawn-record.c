@@ -132,8 +132,8 @@ static void add_failure(struct json_writer *json, const struct sbx_error *failur
 
 int spawn_record_end(struct spawn_run *run, const struct sbx_error *failure, struct sbx_error *err)
 {
-	bool failed = run->result.reason != SPAWN_REASON_EXIT &&
-		      run->result.reason != SPAWN_REASON_SIGNAL;
+	bool failed = failure || (run->result.reason != SPAWN_REASON_EXIT &&
+				  run->result.reason != SPAWN_REASON_SIGNAL);
 	_cleanup_text_ struct text record = TEXT_INIT;
 	struct json_writer json;
 

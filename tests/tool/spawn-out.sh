@@ -29,11 +29,24 @@ for who in $starters; do
 	check "it_is_a_hole_in_the_archive_too_by_$who" test "$(stat -c %s "$work/$who/holes.tar")" -lt 65536
 	check "the_archive_says_how_large_it_is_by_$who" sh -c 'tar -tvf "$1" | grep -q " 68719476736 .* holes$"' sh \
 		"$work/$who/holes.tar"
-	run spawn -q --out "$work/$who/late.tar" --time 300ms --grace 1us -- sh -c 'echo new >late && sleep 600'
+	run spawn -q --out "$work/$who/late.tar" --time 300ms --grace 1us --report "$work/$who/late.json" --audit-fd 8 -- \
+		sh -c 'echo new >late && sleep 600' 8>>"$work/$who/late.audit"
 	check "the_time_limit_ends_the_archiving_too_by_$who" has_status 124
 	check "that_the_archive_is_not_there_is_told_by_$who" err_has 'the time limit was reached while it was being archived'
 	check "where_the_changes_are_is_told_by_$who" err_has "'$work/$who/.late.tar.sbx-layer-"
 	check "half_an_archive_is_not_left_by_$who" test ! -e "$work/$who/late.tar"
+	check "the_record_of_its_end_says_so_by_$who" grep -q '"event":"sandbox_failed".*"status":124,.*"what":"cannot write the changes' \
+		"$work/$who/late.audit"
+	as "$who" sh -c 'head -c 600K /dev/zero >"$1/half"' sh "$project"
+	(
+		ulimit -S -f 1000
+		spawn -q --out "$work/$who/large.tar" --report "$work/$who/large.json" --audit-fd 8 -- \
+			sh -c 'cp half one && cp half two && exit 3' 8>>"$work/$who/large.audit"
+	) 2>"$work/large.err"
+	check "an_archive_that_is_too_large_is_told_by_$who" grep -q 'cannot write the changes' "$work/large.err"
+	check "the_report_has_the_status_of_the_failure_by_$who" grep -q '"status":125,.*"exit":3,' "$work/$who/large.json"
+	check "the_record_of_the_failure_has_the_status_too_by_$who" grep -q '"event":"sandbox_failed".*"status":125,.*"exit":3,' \
+		"$work/$who/large.audit"
 	as "$who" mkdir -m 700 "$work/$who/own"
 	run spawn -q --out "$work/$who/own" --read /no/such/path -- true
 	run spawn -q --out "$work/$who/own" --dry-run -- true
