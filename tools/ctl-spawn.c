@@ -82,7 +82,9 @@ pid_t spawn_start(const struct spawn_start *start, struct sbx_error *err)
 	if (r == 0)
 		return pid;
 	return ctl_fail(err, -r, "start", start->argv[0], NULL,
-			"check that its file and the working directory still exist");
+			r == EAGAIN ? "end some processes of the calling user, or raise their "
+				      "limit (ulimit -u)"
+				    : "check that its file and the working directory still exist");
 }
 
 /*

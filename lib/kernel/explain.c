@@ -140,6 +140,9 @@ static const struct meaning meanings[] = {
 	{ STEP_SECCOMP, EINVAL, false,
 	  "this kernel has no seccomp filters, or lacks a feature that this filter needs", CHECK },
 
+	{ STEP_NAMESPACES, EAGAIN, false, "the calling user or a cgroup may have no more processes",
+	  "end some, or raise the limit: ulimit -u, or pids.max of the cgroup" },
+
 	/* Steps that add to the file tree. */
 	{ ANY_STEP, EXDEV, false,
 	  "'{target}' does not exist in a directory of the host, and sbx-spawn creates nothing there",

@@ -71,19 +71,22 @@ static const struct {
 	  "'sbx-spawn --print-plan -v' shows the filter and the rules" },
 };
 
-/* The same for DOING_FDS. */
+/* The same for others. */
 static const struct {
+	enum doing doing;
 	int code;
 	const char *why;
 	const char *fix;
-} descriptors[] = {
-	{ -EISDIR,
+} others[] = {
+	{ DOING_START, -EAGAIN, "the sandbox or the calling user may have no more processes",
+	  "raise limits.pids or --pids, or the caller's limit (ulimit -u)" },
+	{ DOING_FDS, -EISDIR,
 	  "its stdin, stdout or stderr is a directory, through which it could reach files outside the sandbox",
 	  "redirect it to a file, a pipe or /dev/null; use --read or --write for a directory" },
-	{ -ESOCKTNOSUPPORT,
+	{ DOING_FDS, -ESOCKTNOSUPPORT,
 	  "it would inherit an unconnected or datagram Unix socket, and in the reduced tier could reach any socket of its user through it",
 	  "give it a pipe or a connected stream socket" },
-	{ -EBADF, "one of the descriptors to be inherited is not open",
+	{ DOING_FDS, -EBADF, "one of the descriptors to be inherited is not open",
 	  "open it, as in '--pass-fd 5 5<file', or leave it out" },
 };
 
@@ -331,9 +334,9 @@ int explain_failure(const struct plan *plan, const char *command, const struct m
 		explain_exec(plan, command, message, err);
 	else
 		(void)sbx_error_what(err, message->code, "%s", doings[message->doing]);
-	for (size_t i = 0; message->doing == DOING_FDS && i < N_ELEMENTS(descriptors); i++)
-		if (message->code == descriptors[i].code)
-			error_explain(err, descriptors[i].why, descriptors[i].fix);
+	for (size_t i = 0; i < N_ELEMENTS(others); i++)
+		if (message->doing == others[i].doing && message->code == others[i].code)
+			error_explain(err, others[i].why, others[i].fix);
 	return message->code;
 }
 

@@ -43,7 +43,9 @@ static void the_same_errno_means_what_the_step_makes_of_it(void)
 	struct step proc = { .kind = STEP_PROC, .proc.target = "/proc" };
 	struct step bind = { .kind = STEP_BIND, .bind.source = "/s", .bind.target = "/t" };
 	struct step mask = { .kind = STEP_MASK, .mask.target = "/t" };
+	struct step namespaces = { .kind = STEP_NAMESPACES };
 
+	expect(strstr(explain(namespaces, -EAGAIN).fix, "ulimit -u") != NULL);
 	expect(strstr(explain(proc, -EPERM).why, "covered") != NULL);
 	expect(!strstr(explain(bind, -EPERM).why, "covered"));
 	expect(strstr(explain(bind, -ELOOP).why, "symbolic link") != NULL);
