@@ -76,7 +76,7 @@ for who in $starters; do
 	policy "$sources" '{name: only-script, match: {op: exec, path: ./src/script}, action: allow}'
 	run spawn --policy "$work/p.yaml" -- src/script
 	check "a_script_without_its_interpreter_is_126_by_$who" has_status 126
-	check "the_interpreter_is_spoken_of_by_$who" err_has 'not its interpreter or loader'
+	check "the_interpreter_is_spoken_of_by_$who" err_has "it needs '/usr/bin/cat', which may not be executed"
 	run spawn --policy "$work/p.yaml" --exec /usr/bin/cat -- src/script
 	check "a_script_with_its_interpreter_runs_by_$who" out_has script
 	policy "$programs" '{name: globbed, match: {op: fs.read, path_glob: "**/*.c"}, action: allow}'
