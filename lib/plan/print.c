@@ -542,12 +542,29 @@ static bool permits_less(const struct entry *entry, unsigned right)
 	return !(entry->rights & right) || (right == RIGHT_READ && is_fresh(entry));
 }
 
-/* Adds the path, and for an overlay or tmpfs where writes go. */
+/* Where the host has what the step mounts at another path, or NULL. */
+static const char *find_source(const struct step *step)
+{
+	const char *source = step->kind == STEP_BIND	  ? step->bind.source
+			     : step->kind == STEP_OVERLAY ? step->overlay.source
+							  : NULL;
+
+	return source && strcmp(source, step_target(step)) != 0 ? source : NULL;
+}
+
+/* Adds the path, for a mount of another one its source, and where writes go that do not go there.
+ */
 static void add_entry(struct text *out, const struct entry *entry, unsigned right)
 {
 	const struct step *step = entry->step;
+	const char *source = find_source(step);
 
 	text_add_visible_string(out, entry->path);
+	if (source) {
+		text_add(out, " (from ");
+		text_add_visible_string(out, source);
+		text_add(out, ")");
+	}
 	if (right != RIGHT_WRITE)
 		return;
 	if (step->kind == STEP_TMPFS) {

@@ -72,6 +72,20 @@ static void says_what_the_steps_permit_and_not_what_was_asked_for(void)
 		   "(private, 512MiB); not " PROJECT "/out/fixed, " PROJECT "/out/key, " PROJECT);
 }
 
+/* A target alone would hide which files of the host can be written. */
+static void says_what_is_mounted_at_another_path(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/srv/host", HOST_DIRECTORY);
+	planning_load(&planning, "view: system\n"
+				 "mounts: [{source: /srv/host, target: /work, mode: rw}]\n");
+	expect_plan(&planning);
+	expect(strstr(line_of(&planning, "reads"), "/work (from /srv/host)") != NULL);
+	expect(strstr(line_of(&planning, "writes"), "/work (from /srv/host)") != NULL);
+}
+
 static void a_secret_is_no_program(void)
 {
 	static const struct request_secret secret = { "KEY", "/home/user/.key" };
@@ -165,6 +179,7 @@ static const struct test tests[] = {
 	TEST(says_what_a_command_may_do_without_a_policy),
 	TEST(is_at_most_eight_lines),
 	TEST(says_what_the_steps_permit_and_not_what_was_asked_for),
+	TEST(says_what_is_mounted_at_another_path),
 	TEST(a_secret_is_no_program),
 	TEST(says_what_the_strict_profile_leaves),
 	TEST(an_empty_directory_hides_what_it_covers),
