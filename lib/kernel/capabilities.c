@@ -18,9 +18,10 @@
 
 #include "kernel/fault.h"
 
+/* SECBIT_KEEP_CAPS is not locked: it keeps only what there is, and setpriv(1) sets it first. */
 #define SECURE_BITS                                                                                \
 	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |                           \
-	 SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |   \
+	 SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |                             \
 	 SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 
 static void free_set(cap_t *set)

@@ -43,5 +43,7 @@ for who in $starters; do
 	fi
 	run spawn -q -- /usr/bin/python3 ids.py
 	check "a_program_can_set_the_ids_that_it_has_by_$who" out_is 'set True'
+	run spawn -q -- sh -c 'setpriv --reuid="$(id -u)" --regid="$(id -g)" --keep-groups --no-new-privs echo dropped'
+	check "setpriv_can_give_up_privileges_by_$who" out_is dropped
 done
 finish

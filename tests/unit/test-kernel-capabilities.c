@@ -34,6 +34,8 @@ static int expect_none(void)
 	check(set_of("CapBnd:\t") == 0);
 	check(set_of("CapAmb:\t") == 0);
 	check((prctl(PR_GET_SECUREBITS) & SECBIT_NOROOT_LOCKED) != 0);
+	/* As setpriv does first. It keeps nothing, because there is nothing. */
+	check(prctl(PR_SET_KEEPCAPS, 1) == 0);
 	return 0;
 }
 
