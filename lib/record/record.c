@@ -326,6 +326,12 @@ int record_send(struct recorder *recorder, struct text *record, struct json_writ
 	r = write_record(recorder, record);
 	if (r == 0)
 		return 0;
+	if (r == -EFBIG)
+		return error_fill(err, r,
+				  "File too large: the caller's limit of file sizes is reached",
+				  "raise it with ulimit -f; sbx-spawn --file-size limits only the "
+				  "command",
+				  "cannot write the audit record");
 	return error_fill(err, r, NULL,
 			  "free space on the file system of the records, or restart sbx-audit",
 			  "cannot write the audit record");

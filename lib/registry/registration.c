@@ -199,6 +199,15 @@ static int put_in_place(int directory, const char *name, const struct text *cont
 	return r == 0 && ftruncate(fd, (off_t)content->len) < 0 ? -errno : r;
 }
 
+/* EFBIG: the caller's limit, as in record_send(). */
+static const char *fix_of(int r)
+{
+	if (r == -EFBIG)
+		return "raise the limit of file sizes with ulimit -f; sbx-spawn --file-size limits "
+		       "only the command";
+	return "make room in the runtime directory";
+}
+
 int registration_write(const struct registration *registration, const struct sandbox_entry *entry,
 		       struct sbx_error *err)
 {
@@ -211,8 +220,7 @@ int registration_write(const struct registration *registration, const struct san
 	    put_in_place(registration->directory, STATE_NAME, &state) == 0)
 		r = 0;
 	if (r < 0)
-		return fail(err, r, "write the state of", registration->id, NULL,
-			    "make room in the runtime directory");
+		return fail(err, r, "write the state of", registration->id, NULL, fix_of(r));
 	return 0;
 }
 
@@ -222,8 +230,7 @@ int registration_write_policy(const struct registration *registration, const str
 	int r = put(registration->directory, SANDBOX_POLICY_NAME, NEW_POLICY_NAME, policy);
 
 	if (r < 0)
-		return fail(err, r, "write the policy of", registration->id, NULL,
-			    "make room in the runtime directory");
+		return fail(err, r, "write the policy of", registration->id, NULL, fix_of(r));
 	return 0;
 }
 

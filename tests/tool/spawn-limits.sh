@@ -56,6 +56,7 @@ ignoring_sigpipe() { (trap '' PIPE && "$@"); }
 for who in $starters; do
 	run small -q -- true
 	check "a_caller_with_a_file_size_limit_of_zero_gets_an_error_by_$who" out_has 'File too large'
+	check "and_the_option_that_limits_the_command_alone_by_$who" out_has 'ulimit -f; sbx-spawn --file-size'
 	check "and_the_status_says_that_it_is_ours_by_$who" out_has 'status 125'
 	[ "$who" = root ] || check no_sandbox_is_left_then test -z "$(ls -A "$XDG_RUNTIME_DIR/sbx/sandboxes" 2>/dev/null)"
 	for how in '' --no-sandbox "--out=$work/$who/changes"; do
