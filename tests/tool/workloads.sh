@@ -24,7 +24,10 @@ table() {
 		quick same sqlite_wal   python3
 		quick same c_build      make,cc
 		quick same git_work     git
+		quick same git_transport git
+		quick same job_server   make
 		quick same node_work    node
+		quick same redirections bash
 		quick same shell_jobs   xargs,timeout,flock
 		quick same tar_tree     tar
 		quick same strace_work  strace                                     --ptrace

@@ -72,6 +72,61 @@ git_work() {
 	git count-objects -v | grep -v size
 }
 
+# Every way to copy a repository that needs no other host.
+git_transport() {
+	export GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@localhost GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@localhost
+	export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=protocol.file.allow GIT_CONFIG_VALUE_0=always
+	git init -q -b main part
+	git -C part commit -q --allow-empty -m part
+	git init -q -b main whole
+	git -C whole submodule --quiet add ../part part
+	git -C whole commit -q -m whole
+	git -C whole bundle create -q ../bundle main
+	git clone -q -b main bundle from-bundle
+	git clone -q --recurse-submodules "file://$PWD/whole" from-url
+	git clone -q --shared whole from-alternates
+	port=$(unused_port)
+	git daemon --base-path=. --export-all --port="$port" --listen=127.0.0.1 --reuseaddr &
+	daemon=$!
+	until git clone -q --depth 1 "git://127.0.0.1:$port/whole" from-daemon 2>log; do kill -0 "$daemon" || exit; sleep 0.1; done
+	kill "$daemon"
+	for copy in from-* from-url/part; do git -C "$copy" log --format=%s; done
+}
+
+# Two levels of make share the jobs of the first one.
+job_server() {
+	printf 'all: a b c\na b c:\n\t@$(MAKE) -s -f part.mk X=$@\n' >Makefile
+	printf 'all: 1 2\n1 2:\n\t@echo $(X)$@ $(filter -j%%,$(MAKEFLAGS)) >$(X)$@\n' >part.mk
+	make -s -j3
+	cat a1 a2 b1 b2 c1 c2
+	make -s -j3 -O -f part.mk X=a
+}
+
+redirections() {
+	cat <<-END
+		$((6 * 7))
+	END
+	diff <(seq 3) <(seq 2 4) || echo "diff: $?"
+	seq 5 > >(sort -r >sorted)
+	until [ "$(tail -n 1 sorted 2>/dev/null)" = 1 ]; do sleep 0.05; done
+	cat /dev/fd/3 3<<<three
+	exec 4<>both
+	echo both >&4
+	cat both
+	coproc cat
+	echo asked >&"${COPROC[1]}"
+	read -r answer <&"${COPROC[0]}"
+	echo "$answer"
+	mapfile -t lines < <(seq 7)
+	echo "${#lines[@]}"
+	seq 1 >/dev/full || echo "full: $?"
+	head -c 3 /dev/zero | od -A n -t x1
+	sh -c 'cat' <&- || echo "closed: $?"
+	{ yes || echo "yes: $?" >ended; } | head -n 1
+	cat ended
+	true | false | true || echo "${PIPESTATUS[*]}"
+}
+
 node_work() { node "$programs/work.js"; }
 
 shell_jobs() {
