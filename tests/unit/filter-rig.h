@@ -3,6 +3,7 @@
 
 /* The verdict of a profile: by interpreting its BPF, and by reading its rules one by one */
 
+#include <assert.h>
 #include <seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,8 +51,29 @@ static inline bool rule_names(const struct filter_rule *rule, const char *name)
 	return false;
 }
 
-/* Reads the table of rules. @name: of the call, or NULL for a number that no call has. */
-static inline uint32_t rules_say(enum filter_profiles profile, unsigned variant, const char *name,
+#define RULES_OF_CALL_MAX 64
+
+/* The rules about one call in a variant of a profile, in the order of the table. */
+struct rules_of_call {
+	const struct filter_rule *rules[RULES_OF_CALL_MAX];
+	size_t n;
+};
+
+/* @name: of the call, or NULL for a number that no call has. */
+static inline void find_rules(enum filter_profiles profile, unsigned variant, const char *name,
+			      struct rules_of_call *ret)
+{
+	ret->n = 0;
+	for (const struct filter_rule *rule = filter_rules; name && rule->set; rule++)
+		if ((rule->profiles & profile) && (variant & rule->with) == rule->with &&
+		    !(variant & rule->without) && rule_names(rule, name)) {
+			assert(ret->n < RULES_OF_CALL_MAX);
+			ret->rules[ret->n++] = rule;
+		}
+}
+
+/* Reads the rules about a call one by one. */
+static inline uint32_t rules_say(const struct rules_of_call *rules, const char *name,
 				 const struct seccomp_data *data)
 {
 	if (data->arch != seccomp_arch_native())
@@ -60,9 +82,8 @@ static inline uint32_t rules_say(enum filter_profiles profile, unsigned variant,
 		return KILL;
 	if (!name)
 		return NO(ENOSYS);
-	for (const struct filter_rule *rule = filter_rules; rule->set; rule++)
-		if ((rule->profiles & profile) && (variant & rule->with) == rule->with &&
-		    !(variant & rule->without) && rule_names(rule, name) && rule_holds(rule, data))
-			return rule->answer;
+	for (size_t i = 0; i < rules->n; i++)
+		if (rule_holds(rules->rules[i], data))
+			return rules->rules[i]->answer;
 	return NO(EPERM);
 }

@@ -50,19 +50,22 @@ static unsigned count_disagreements(const struct filter_profile_row *profile, un
 				    int number, const char *name, const uint64_t *values,
 				    size_t n_values)
 {
+	const struct sock_fprog *program = filter_find(profile->name, variant);
 	size_t n_tries = !has_condition(name) ? 4 : test_is_slow() ? 20000 : 300;
+	struct rules_of_call rules;
 	unsigned n_wrong = 0;
 
-	if (n_values == 0)
+	if (n_values == 0 || !program)
 		return 1;
+	find_rules(profile->bit, variant, name, &rules);
 	for (size_t i = 0; i < n_tries; i++) {
 		struct seccomp_data data = { .nr = number, .arch = seccomp_arch_native() };
 
 		/* Coprime steps, so that all pairs of neighbours occur. */
 		for (size_t a = 0; a < 4; a++)
 			data.args[a] = values[(i * (a * a + a + 1) + i / n_values * a) % n_values];
-		n_wrong += answer_to(profile->name, variant, &data) !=
-			   rules_say(profile->bit, variant, name, &data);
+		n_wrong += answer_of(program->filter, program->len, &data) !=
+			   rules_say(&rules, name, &data);
 	}
 	if (n_wrong > 0)
 		printf("# %s in variant %u of %s\n", name ? name : "?", variant, profile->name);
