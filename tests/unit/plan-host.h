@@ -157,11 +157,13 @@ static inline enum host_path_kind kind_on_host(const struct planning *planning, 
 	for (size_t i = 0; i < planning->n_known; i++) {
 		const struct known *known = &planning->known[i];
 
-		if (!known->target && strcmp(known->path, path) == 0) {
+		if (strncmp(known->path, path, len) != 0)
+			continue;
+		if (!known->target && known->path[len] == '\0') {
 			*ret_uid = known->uid;
 			return known->kind;
 		}
-		if (strncmp(known->path, path, len) == 0 && known->path[len] == '/')
+		if (known->path[len] == '/')
 			kind = HOST_DIRECTORY;
 	}
 	return kind;
@@ -172,7 +174,7 @@ static inline uint64_t links_on_host(const struct planning *planning, const char
 	uint64_t n = 1;
 
 	for (size_t i = 0; i < planning->n_known; i++)
-		if (strcmp(planning->known[i].path, path) == 0 && planning->known[i].n_links > n)
+		if (planning->known[i].n_links > n && strcmp(planning->known[i].path, path) == 0)
 			n = planning->known[i].n_links;
 	return n;
 }
@@ -181,7 +183,7 @@ static inline mode_t mode_on_host(const struct planning *planning, const char *p
 				  enum host_path_kind kind)
 {
 	for (size_t i = 0; i < planning->n_known; i++)
-		if (strcmp(planning->known[i].path, path) == 0 && planning->known[i].mode)
+		if (planning->known[i].mode && strcmp(planning->known[i].path, path) == 0)
 			return planning->known[i].mode;
 	return kind == HOST_DIRECTORY ? 0755 : 0644;
 }
@@ -190,7 +192,7 @@ static inline const struct known *link_on_the_way(const struct planning *plannin
 {
 	for (size_t i = 0; i < planning->n_known; i++) {
 		const struct known *known = &planning->known[i];
-		size_t len = strlen(known->path);
+		size_t len = known->target ? strlen(known->path) : 0;
 
 		if (known->target && strncmp(known->path, path, len) == 0 &&
 		    (path[len] == '/' || path[len] == '\0'))
