@@ -98,17 +98,28 @@ check_c() {
 
 # The only analyser that understands __attribute__((cleanup)). Without optimisation, so that it follows the code as
 # written: with inlining gcc 12 reports null pointers that no caller passes. Nothing is linked. A file that is
-# compiled with other definitions counts as another file.
+# compiled with other definitions counts as another file where the preprocessor makes another text of it.
 analyse() {
 	CC=gcc configure "$prefix-analyzer" --werror -Doptimization=0 -Ddebug=false -Dc_args=-fanalyzer || return 1
 	python3 -B - "$prefix-analyzer" >"$prefix-analyzer/once" <<-'EOF' || return 1
-		import json, shlex, sys
+		import collections, json, shlex, subprocess, sys
 		commands = json.load(open(sys.argv[1] + "/compile_commands.json"))
 		once = {}
 		for c in commands:
 		    defined = frozenset(word for word in shlex.split(c["command"]) if word.startswith("-D"))
-		    once.setdefault((c["file"], defined), c["output"])
-		print(*sorted(once.values()), sep="\n")
+		    once.setdefault((c["file"], defined), c)
+		variants = collections.Counter(file for file, _ in once)
+		def text(c): # what the compiler reads; a text of its own if it needs a file that is not made yet
+		    words = [word for word in shlex.split(c["command"]) if word not in ("-c", "-MD")]
+		    for word in ("-o", "-MQ", "-MF"):
+		        at = words.index(word)
+		        del words[at:at + 2]
+		    done = subprocess.run(words + ["-E", "-P"], cwd=c["directory"], capture_output=True)
+		    return c["output"] if done.returncode else done.stdout
+		outputs = {}
+		for c in once.values():
+		    outputs.setdefault((c["file"], variants[c["file"]] > 1 and text(c)), c["output"])
+		print(*sorted(outputs.values()), sep="\n")
 	EOF
 	[ -s "$prefix-analyzer/once" ] || return 1
 	xargs ninja --quiet -k 0 -C "$prefix-analyzer" <"$prefix-analyzer/once"
