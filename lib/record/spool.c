@@ -70,6 +70,17 @@ static bool has_moved(int directory, const struct stat *st)
 		       : now.st_ino != st->st_ino || now.st_dev != st->st_dev;
 }
 
+static const char *fix_to_open(int code)
+{
+	if (code == -ELOOP)
+		return "remove '" RECORD_SPOOL_NAME "', which is a symbolic link";
+	if (code == -EACCES || code == -EPERM)
+		return "make '" RECORD_SPOOL_NAME "' readable and writable for its owner";
+	if (code == -ENOSPC || code == -EDQUOT)
+		return "free space on the file system";
+	return "check the file system of '" RECORD_SPOOL_NAME "'";
+}
+
 static int open_file(int directory, const char *name, struct sbx_error *err)
 {
 	_cleanup_close_ int fd = -EBADF;
@@ -81,10 +92,7 @@ static int open_file(int directory, const char *name, struct sbx_error *err)
 		fd = path_open_beneath(directory, RECORD_SPOOL_NAME,
 				       O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0600);
 		if (fd < 0)
-			return spool_fail(
-				err, fd, name, NULL,
-				"if '" RECORD_SPOOL_NAME
-				"' is a symbolic link, remove it; else make it readable and writable for its owner");
+			return spool_fail(err, fd, name, NULL, fix_to_open(fd));
 		if (fstat(fd, &st) < 0)
 			return spool_fail(err, -errno, name, NULL, "check the file system");
 	} while (st.st_uid != geteuid() && has_moved(directory, &st) && ++tries < MOVED_TRIES_MAX);
