@@ -8,6 +8,9 @@
  * paths are ones that the case has already mentioned, or near one.
  */
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/path.h"
 #include "plan-host.h"
 #include "plan/plan-internal.h"

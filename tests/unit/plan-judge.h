@@ -8,6 +8,10 @@
  * several callers and modes: the sandbox cannot distinguish them.
  */
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "plan-cases.h"
 #include "policy/artefact.h"
 #include "policy/compile.h"

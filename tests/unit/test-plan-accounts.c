@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <string.h>
+
 #include "plan/plan-internal.h"
 #include "plan-host.h"
 

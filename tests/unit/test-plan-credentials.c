@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "plan/plan.h"
 #include "plan/plan-internal.h"
 #include "plan-host.h"

@@ -14,7 +14,10 @@
  * seed is 1, so that a change does not fail because of an older bug.
  */
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/cleanup.h"

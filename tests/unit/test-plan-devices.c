@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <errno.h>
+
 #include "plan-host.h"
 
 #define PROJECT "/home/user/p"

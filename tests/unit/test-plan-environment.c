@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <errno.h>
+#include <string.h>
+
 #include "plan-host.h"
 
 static const char *value_of(const struct planning *planning, const char *name)

@@ -2,6 +2,9 @@
 
 /* Files from which git runs programs, wherever probing has found them */
 
+#include <errno.h>
+#include <string.h>
+
 #include "plan-host.h"
 
 #define PROJECT "/home/user/p"

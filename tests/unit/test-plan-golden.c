@@ -6,6 +6,9 @@
  */
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "plan-host.h"

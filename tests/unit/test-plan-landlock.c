@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <errno.h>
 #include <linux/landlock.h>
+#include <stdio.h>
 
 #include "plan-host.h"
 

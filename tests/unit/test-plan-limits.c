@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <errno.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "plan-host.h"

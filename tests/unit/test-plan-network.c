@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "filter/filter.h"
 #include "kernel/kernel.h"
 #include "plan-host.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <errno.h>
+#include <string.h>
+
 #include "base/path.h"
 #include "plan-host.h"
 

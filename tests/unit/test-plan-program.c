@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <errno.h>
+#include <stdio.h>
+
 #include "plan-host.h"
 
 #define PROJECT "/home/user/p"

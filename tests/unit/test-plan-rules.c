@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "plan-host.h"
 
 #define PROJECT "/home/user/p"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <stdio.h>
+#include <string.h>
+
 #include "plan-host.h"
 
 #define PROJECT "/home/user/p"

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <errno.h>
 #include <sched.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "plan-host.h"
 

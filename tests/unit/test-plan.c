@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <errno.h>
+#include <string.h>
+
 #include "plan-host.h"
 
 /* Policy, host and request may be freed before the plan. */
