@@ -32,6 +32,14 @@ is_gone() { ! alive "$1"; }
 # A command of a sandbox, found by the one argument that it alone has.
 alive() { grep -qzxF "$1" /proc/[0-9]*/cmdline 2>/dev/null; }
 
+# The masks of blocked and of ignored signals that a command begins with.
+masks() (
+	places
+	cd "$project" || exit 1
+	trap '' HUP INT QUIT TSTP TTIN TTOU TERM USR1 PIPE XFSZ
+	as "$who" env --block-signal=USR2 sbx-spawn -q -- sed -nE 's/^Sig(Ign|Blk):.//p' /proc/self/status
+)
+
 for who in $starters; do
 	for signal in TERM INT HUP USR1 USR2 QUIT; do
 		begin "trap 'echo got $signal; exit 9' $signal;" 'while :; do sleep 0.05; done'
@@ -41,6 +49,8 @@ for who in $starters; do
 		check "${signal}_reaches_the_command_by_$who" test "$line" = "got $signal"
 		check "the_command_handles_${signal}_by_$who" has_status 9
 	done
+	run masks
+	check "only_the_signals_of_a_terminal_stay_ignored_by_$who" out_is "$(printf '%016x\n%016x' 0 0x380007)"
 	token=8$RANDOM$RANDOM
 	begin "sleep $token &" wait
 	check "the_command_runs_before_by_$who" eventually alive "$token"
