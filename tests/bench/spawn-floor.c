@@ -32,6 +32,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -289,15 +290,59 @@ static void exchange_root(void)
 	(void)close(root);
 }
 
+/* The file from which the copy of /etc/hosts is made, or -1 where sbx-spawn makes none. */
+static int open_hosts(void)
+{
+	int fd = open("/etc/hosts", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	must(fd < 0 || fstat(fd, &st) == 0, "/etc/hosts");
+	return fd;
+}
+
+static void write_hosts(int from, int to)
+{
+	static const char line[] = "127.0.0.1 sandbox";
+	char last;
+
+	while (sendfile(to, from, NULL, 1 << 20) > 0)
+		;
+	must(lseek(to, -1, SEEK_END) >= 0 && read(to, &last, 1) == 1 &&
+		     write(to, line, sizeof(line) - 1) == sizeof(line) - 1 &&
+		     write(to, "\n", 1) == 1,
+	     "write /etc/hosts");
+	(void)close(from);
+}
+
+/* A copy with the address of the sandbox's host name covers the host's file. */
+static void cover_hosts(int from)
+{
+	struct mount_attr attr = { .attr_set = READ_ONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC };
+	int to = open("/copy", O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0444), cover, place;
+
+	write_hosts(from, to);
+	cover = open_tree(to, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	place = open("/etc/hosts", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	must(mount_setattr(cover, "", AT_EMPTY_PATH, &attr, sizeof(attr)) == 0 &&
+		     move_mount(cover, "", place, "",
+				MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0 &&
+		     unlinkat(AT_FDCWD, "/copy", 0) == 0,
+	     "cover /etc/hosts");
+	(void)close(place);
+	(void)close(cover);
+	(void)close(to);
+}
+
 static void build_tree(const char *project)
 {
 	static const char *const of_proc[][2] = { { "hidepid", "invisible" }, { NULL, NULL } };
 	static const char *const of_pts[][2] = { { "ptmxmode", "0666" }, { NULL, NULL } };
 	struct mount_attr sealed = { .attr_set = MOUNT_ATTR_RDONLY };
-	int binds[N_BINDS], proc;
+	int binds[N_BINDS], proc, hosts;
 
 	copy_sources(project, binds);
 	proc = make_mount("proc", of_proc, READ_ONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	hosts = open_hosts();
 	exchange_root();
 	(void)mkdirat(AT_FDCWD, "/dev", 0755);
 	for (size_t i = 0; i < N_ELEMENTS(links); i++)
@@ -314,6 +359,8 @@ static void build_tree(const char *project)
 	attach_directory(make_tmpfs("536870912", "131072", "1777", 0), "/tmp");
 	attach_below_new(binds[N_DEVICES + 1], project);
 	attach_directory(binds[N_DEVICES + 2], "/usr");
+	if (hosts >= 0)
+		cover_hosts(hosts);
 	must(mount_setattr(AT_FDCWD, "/", 0, &sealed, sizeof(sealed)) == 0, "seal the root");
 	must(sethostname("sandbox", 7) == 0, "name the machine");
 }
@@ -505,8 +552,8 @@ static int supervise(const struct floor *floor)
 
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)close(floor->init_socket);
-	add_record(floor);
 	set_state(floor);
+	add_record(floor);
 	must(send(floor->socket, &go, sizeof(go), MSG_NOSIGNAL) == sizeof(go), "let it begin");
 	must(ppoll(sources, N_ELEMENTS(sources), &limit, NULL) > 0 &&
 		     recv(floor->socket, &result, sizeof(result), 0) == sizeof(result),
