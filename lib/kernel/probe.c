@@ -311,7 +311,9 @@ void host_find_accounts(bool has_number, uid_t uid, gid_t gid, struct host *host
 }
 
 /* The copy is made by a step that follows no link, and is mounted over the file, which the kernel
- * refuses if that has no name: if it is itself such a copy, or a mounted file that was replaced. */
+ * refuses if that has no name: if it is itself such a copy, or a mounted file that was replaced.
+ * Everyone can read the copy, but root's command is another user, who may not read every file of
+ * root. */
 void host_find_hosts(struct host *host)
 {
 	static const char path[] = "/etc/hosts";
@@ -319,6 +321,7 @@ void host_find_hosts(struct host *host)
 	struct stat st;
 
 	host->has_hosts = lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink > 0 &&
+			  (host->uid != 0 || (st.st_mode & S_IROTH)) &&
 			  probe_read(AT_FDCWD, path, text, sizeof(text)) >= 0;
 }
 

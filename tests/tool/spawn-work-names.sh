@@ -46,4 +46,20 @@ for who in $starters; do
 	run spawn -q -- sh -c 'setpriv --reuid="$(id -u)" --regid="$(id -g)" --keep-groups --no-new-privs echo dropped'
 	check "setpriv_can_give_up_privileges_by_$who" out_is dropped
 done
+
+# Root reads every file of root, but its command is another user.
+with_private_hosts() {
+	unshare --mount --propagation private sh -c 'mount --bind "$1" /etc/hosts && shift && exec "$@"' sh "$work/hosts" "$@"
+}
+if [ "$EUID" -eq 0 ] && [ -f /etc/hosts ] && [ ! -L /etc/hosts ] && unshare --mount true 2>/dev/null; then
+	echo '10.0.0.1 secret' >"$work/hosts"
+	chmod 600 "$work/hosts"
+	run with_private_hosts sbx-spawn -q -- cat /etc/hosts
+	check what_root_alone_can_read_is_not_copied eval 'has_status 1 && err_has "Permission denied" && ! out_has secret'
+	chmod 644 "$work/hosts"
+	run with_private_hosts sbx-spawn -q -- cat /etc/hosts
+	check what_all_can_read_is_copied out_has '127.0.0.1 sandbox'
+else
+	skip what_root_alone_can_read_is_not_copied 'only root can mount another /etc/hosts'
+fi
 finish
