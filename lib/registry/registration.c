@@ -163,6 +163,17 @@ int registration_adopt(int registry, const char *id, struct registration *ret,
 	return 0;
 }
 
+/* ENXIO: a FIFO or a socket of this name, which sbx has not made. */
+static int open_new(int directory, const char *name)
+{
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	int fd = openat(directory, name, flags, 0600);
+
+	if (fd < 0 && errno == ENXIO && unlinkat(directory, name, 0) == 0)
+		fd = openat(directory, name, flags, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
 /* @name and @new_name are of one file. */
 static int put(int directory, const char *name, const char *new_name, const struct text *content)
 {
@@ -171,10 +182,9 @@ static int put(int directory, const char *name, const char *new_name, const stru
 
 	if (r < 0)
 		return r;
-	fd = openat(directory, new_name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-		    0600);
+	fd = open_new(directory, new_name);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	r = fd_write_all(fd, text_string(content), content->len);
 	/* Not synced: what is running does not survive a crash of the host either. */
 	if (r == 0 && renameat(directory, new_name, directory, name) < 0)
@@ -190,7 +200,8 @@ static int put(int directory, const char *name, const char *new_name, const stru
  */
 static int put_in_place(int directory, const char *name, const struct text *content)
 {
-	_cleanup_close_ int fd = openat(directory, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_close_ int fd =
+		openat(directory, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	int r = fd < 0 ? -errno : posix_fallocate(fd, 0, (off_t)content->len);
 
 	if (r != 0)

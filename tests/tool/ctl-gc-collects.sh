@@ -92,6 +92,12 @@ run timeout 60 sbx-ctl start odd
 check nor_does_start err_has "cannot read the configuration of 'odd'"
 run timeout 60 sbx-ctl remove odd
 check it_can_be_removed ends_with 0
+mkdir -m 700 "$sandboxes/odd"
+echo '{"id":"odd","state":"RUNNING","supervisor":1,"supervisor_start":1}' >"$sandboxes/odd/state.json"
+mkfifo "$sandboxes/odd/state.json.new"
+run timeout 60 sbx-ctl gc
+check gc_does_not_write_to_a_fifo out_is 'odd: recorded that it was killed
+odd: removed its directory'
 
 # A start that was killed before the command ran. Its state names the supervisor; one that waits names none.
 sbx-ctl create --id begun -- true >/dev/null
