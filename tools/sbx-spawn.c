@@ -260,6 +260,8 @@ static int end_run(struct spawn_run *run, bool has_run, struct sbx_error *err)
 	else if (has_run)
 		run->result.status = last == -ETIME ? SPAWN_TIME_LIMIT : SPAWN_FAILED;
 	recorded = spawn_record_end(run, !has_run || last < 0 ? err : NULL, last < 0 ? NULL : rest);
+	if (recorded < 0 && has_run && last == 0)
+		run->result.status = SPAWN_FAILED;
 	return last < 0 ? last : recorded;
 }
 

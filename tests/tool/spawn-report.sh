@@ -31,6 +31,13 @@ for who in $starters; do
 	run spawn -q --audit-fd 8 -- sh -c "echo ran >>'$work/$who/trace'"
 	exec 8>&-
 	check "without_a_record_nothing_runs_by_$who" test "$status" -eq 125 -a ! -e "$work/$who/trace"
+	# The reader of the records ends before the command does.
+	rm -f "$project/gone"
+	exec 8> >(head -n 1 >/dev/null && exec </dev/null && : >"$project/gone")
+	run spawn -q --audit-fd 8 --report "$report" -- sh -c 'until [ -e gone ]; do sleep 0.1; done; exit 3'
+	exec 8>&-
+	check "a_last_record_that_cannot_be_written_is_an_error_by_$who" has_status 125
+	check "the_report_has_its_status_by_$who" test "$(field "$report" 'report["status"], report["exit"]')" = '(125, 3)'
 	# Notes before the start and a warning at the end, for which stderr has no reader any more.
 	exec 8> >(:)
 	wait "$!"
