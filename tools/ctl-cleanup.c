@@ -149,19 +149,19 @@ static int end_states(struct cleanup *cleanup)
 		if (!sandbox_state_may_follow(entry->state, way[i]))
 			continue;
 		entry->state = way[i];
-		r = registration_write(cleanup->registration, entry, NULL);
+		r = registration_write(cleanup->registration, entry, &cleanup->why);
 	}
 	return r;
 }
 
 /* The record that the supervisor could not write any more: to the service or the spool of this
  * user, because an fd of --audit-fd has gone with the supervisor. */
-static int send_record(const struct cleanup *cleanup)
+static int send_record(struct cleanup *cleanup)
 {
 	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
 	_cleanup_text_ struct text record = TEXT_INIT;
 	struct json_writer json;
-	int r = recorder_open_spool(&recorder, environ, NULL);
+	int r = recorder_open_spool(&recorder, environ, &cleanup->why);
 
 	if (r < 0)
 		return r;
@@ -170,7 +170,7 @@ static int send_record(const struct cleanup *cleanup)
 	json_member_u64(&json, "status", KILLED_STATUS);
 	json_member_string(&json, "reason", "killed");
 	json_member_string(&json, "what", "its supervisor was killed");
-	return record_send(&recorder, &record, &json, NULL);
+	return record_send(&recorder, &record, &json, &cleanup->why);
 }
 
 /* A supervisor writes its name into the state before it records the sandbox, so each recorded one
@@ -182,12 +182,13 @@ static int record_end(struct cleanup *cleanup)
 
 	if (cleanup->entry.state == SANDBOX_DESTROYED || (!has_run && !cleanup->keeps_directory))
 		return 0;
-	say(cleanup, "recorded that it was killed", "would record that it was killed");
-	if (cleanup->dry_run)
-		return 0;
-	if (has_run)
+	if (has_run && !cleanup->dry_run)
 		r = send_record(cleanup);
-	return r < 0 ? r : end_states(cleanup);
+	if (r == 0 && !cleanup->dry_run)
+		r = end_states(cleanup);
+	if (r == 0)
+		say(cleanup, "recorded that it was killed", "would record that it was killed");
+	return r;
 }
 
 static int finish_directory(struct cleanup *cleanup)
@@ -204,16 +205,29 @@ static const struct {
 	const char *failing;
 	int (*run)(struct cleanup *cleanup);
 	bool needs_all; /* only if no earlier step has failed */
-	const char *fix;
 } steps[] = {
-	{ "kill the processes of", end_init, false, NULL },
-	{ "empty the cgroup of", empty_cgroup, false, NULL },
-	{ "remove the cgroup of", remove_cgroup, false, NULL },
-	{ "remove the work directory of", remove_work, false, NULL },
-	{ "record the end of", record_end, true,
-	  "make room in the runtime directory and for audit records, then repeat 'sbx-ctl gc'" },
-	{ "remove the directory of", finish_directory, true, NULL },
+	{ "kill the processes of", end_init, false },
+	{ "empty the cgroup of", empty_cgroup, false },
+	{ "remove the cgroup of", remove_cgroup, false },
+	{ "remove the work directory of", remove_work, false },
+	{ "record the end of", record_end, true },
+	{ "remove the directory of", finish_directory, true },
 };
+
+/* With the reason and the fix of the step, if it knows them. */
+static int fail_step(const struct cleanup *cleanup, int code, const char *doing, const char *id,
+		     struct sbx_error *err)
+{
+	const struct sbx_error *why = &cleanup->why;
+	int r = ctl_fail(err, code, doing, id, NULL,
+			 why->code ? why->fix
+				   : "repeat 'sbx-ctl gc' as the user whose sandbox it is, or as "
+				     "root");
+
+	if (why->code)
+		sbx_error_why(err, "%s: %s", why->what, why->why[0] ? why->why : strerror(-code));
+	return r;
+}
 
 int cleanup_run(struct cleanup *cleanup, struct sbx_error *err)
 {
@@ -225,10 +239,7 @@ int cleanup_run(struct cleanup *cleanup, struct sbx_error *err)
 		int r = steps[i].needs_all && first < 0 ? 0 : steps[i].run(cleanup);
 
 		if (r < 0 && first == 0)
-			first = ctl_fail(err, r, steps[i].failing, id, NULL,
-					 steps[i].fix ? steps[i].fix
-						      : "repeat 'sbx-ctl gc' as the user whose "
-							"sandbox it is, or as root");
+			first = fail_step(cleanup, r, steps[i].failing, id, err);
 	}
 	return first;
 }

@@ -149,7 +149,8 @@ struct cleanup {
 	struct sandbox_entry entry;
 	bool keeps_directory; /* keep its log and status */
 	bool dry_run;
-	bool is_quiet; /* print nothing */
+	bool is_quiet;	      /* print nothing */
+	struct sbx_error why; /* of the step that failed, if it has filled it */
 };
 /* Locks the directory first; -EBUSY: it has a supervisor. -ENOENT: it was removed. */
 int cleanup_claim(struct cleanup *cleanup, struct ctl *ctl, const char *id,

@@ -70,6 +70,8 @@ mkdir "$spool"
 run sbx-ctl gc
 check without_a_place_for_the_record_gc_fails has_status 125
 check it_says_so err_has "cannot record the end of 'kept'"
+check it_says_why err_has 'why: cannot open the spool of audit records'
+check it_does_not_say_that_it_was_recorded eval '! out_has recorded'
 rmdir "$spool"
 mv "$spool.away" "$spool"
 run sbx-ctl gc
