@@ -19,7 +19,10 @@ rm place/c.tar
 
 n_of() { grep "\"sandbox_id\":\"$2\"" "$spool" | grep -cE "\"event\":\"($1)\""; }
 has_an_end() { [ "$(n_of sandbox_created "$1")" = 0 ] || [ "$(n_of 'sandbox_(destroyed|failed)' "$1")" = 1 ]; }
-has_no_processes() { ! grep -qsF "# of $1" /proc/[0-9]*/cmdline; }
+# An exiting process loses its command line before it closes the directory, which it keeps locked until then.
+has_no_processes() {
+	! grep -qsF "# of $1" /proc/[0-9]*/cmdline && { is_gone "$1" || flock --shared --nonblock "$sandboxes/$1" true; }
+}
 left() { find place -name '.*'; }
 
 # These are called first after the registration; the last ones while the command runs and when it has ended.
