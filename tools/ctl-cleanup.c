@@ -173,19 +173,23 @@ static int send_record(struct cleanup *cleanup)
 	return record_send(&recorder, &record, &json, &cleanup->why);
 }
 
+static int write_end(struct cleanup *cleanup)
+{
+	int r = cleanup->entry.supervisor > 0 ? send_record(cleanup) : 0;
+
+	return r < 0 ? r : end_states(cleanup);
+}
+
 /* A supervisor writes its name into the state before it records the sandbox, so each recorded one
  * has an end. The state says afterwards that it has, should the directory be kept. */
 static int record_end(struct cleanup *cleanup)
 {
 	bool has_run = cleanup->entry.supervisor > 0;
-	int r = 0;
+	int r;
 
 	if (cleanup->entry.state == SANDBOX_DESTROYED || (!has_run && !cleanup->keeps_directory))
 		return 0;
-	if (has_run && !cleanup->dry_run)
-		r = send_record(cleanup);
-	if (r == 0 && !cleanup->dry_run)
-		r = end_states(cleanup);
+	r = cleanup->dry_run ? 0 : write_end(cleanup);
 	if (r == 0)
 		say(cleanup, "recorded that it was killed", "would record that it was killed");
 	return r;
