@@ -73,7 +73,7 @@ static int prepare(struct starting *starting, struct sbx_error *err)
 				       O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", starting->directory);
 	if (starting->log < 0 || starting->watch < 0 ||
-	    inotify_add_watch(starting->watch, path, IN_MOVED_TO | IN_ONLYDIR) < 0)
+	    inotify_add_watch(starting->watch, path, IN_MOVED_TO | IN_CLOSE_WRITE | IN_ONLYDIR) < 0)
 		r = -errno;
 	return r < 0 ? ctl_fail(err, r, "watch", starting->id, NULL,
 				"check the runtime directory and the limit of inotify watches")
@@ -120,6 +120,9 @@ static int look(struct starting *starting)
 	int r = ctl_read(starting->ctl, starting->id, &target, NULL);
 	const struct sandbox_entry *entry = &target.entry;
 
+	/* On a full file system the state may be half written; its close wakes this process. */
+	if (r == -EBADMSG)
+		return 0;
 	if (r < 0)
 		return r;
 	if (entry->supervisor != starting->pid)

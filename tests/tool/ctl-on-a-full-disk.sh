@@ -48,6 +48,16 @@ rm /run/ballast
 run sbx-ctl start full
 check with_room_it_starts has_status 0
 
+# With room for the log alone the state that says that the command runs is written over the old one.
+sbx-ctl create --id slow -- sleep 1000 >/dev/null
+head -c 256K /dev/zero >/run/ballast 2>/dev/null
+truncate -s "-$(getconf PAGESIZE)" /run/ballast
+run timeout 60 sbx-ctl start slow
+check start_sees_a_state_that_was_written_over_the_old_one has_status 0
+rm /run/ballast
+check which_says_that_it_runs state_is slow RUNNING
+sbx-ctl remove --force --time 0s slow
+
 begin loud -- sh -c 'head -c 1M /dev/zero; exit 4'
 run sbx-ctl wait loud
 check the_status_of_a_command_that_has_filled_it_is_kept has_status 4
