@@ -192,6 +192,13 @@ static int walk_to(const struct plan *plan, const char *path, struct walk *walk)
 	return r;
 }
 
+/* A command that runs already may replace the file by a link to what only this process may read:
+ * the kernel refuses that here, and its first line would be in a message. */
+static int open_program(const struct walk *walk)
+{
+	return path_open_no_links(AT_FDCWD, walk->outside, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+}
+
 /* 0 if the interpreters and the loader of the file exist inside, as far as they can be read. */
 static int check_interpreters(const struct plan *plan, struct walk *walk,
 			      struct exec_failure *failure)
@@ -199,8 +206,7 @@ static int check_interpreters(const struct plan *plan, struct walk *walk,
 	char name[INTERPRETER_MAX];
 
 	for (int i = 0; i < NESTED_MAX; i++) {
-		_cleanup_close_ int fd =
-			open(walk->outside, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		_cleanup_close_ int fd = open_program(walk);
 		int r = fd < 0 ? UNCERTAIN : interpreter_read(fd, name);
 
 		if (r < 0)
@@ -261,8 +267,7 @@ bool foresee_find_denied(const struct plan *plan, const char *program,
 	int r = walk_to(plan, program, &walk);
 
 	for (int i = 0; r == 0 && walk.outside[0] && i < NESTED_MAX; i++) {
-		_cleanup_close_ int fd =
-			open(walk.outside, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		_cleanup_close_ int fd = open_program(&walk);
 		const struct step *carrier;
 
 		if (fd < 0 || interpreter_read(fd, ret) < 0)
