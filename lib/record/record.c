@@ -317,22 +317,32 @@ static int write_record(struct recorder *recorder, struct text *record)
 	return r < 0 ? r : append(recorder, record);
 }
 
+/* Why a record cannot be written, where the text of errno is not enough, and what to do. */
+static const struct {
+	int code; /* 0: any other */
+	const char *why;
+	const char *fix;
+} failures[] = {
+	{ -EFBIG, "File too large: the caller's limit of file sizes is reached",
+	  "raise it with ulimit -f; sbx-spawn --file-size limits only the command" },
+	{ -EPIPE, NULL, "keep the reader of --audit-fd running, or restart sbx-audit" },
+	{ -ENOSPC, NULL, "free space on the file system of the records" },
+	{ -EDQUOT, NULL, "free space on the file system of the records" },
+	{ 0, NULL, "check --audit-fd or the place of the records, or restart sbx-audit" },
+};
+
 int record_send(struct recorder *recorder, struct text *record, struct json_writer *json,
 		struct sbx_error *err)
 {
+	size_t i = 0;
 	int r;
 
 	json_end_object(json);
 	r = write_record(recorder, record);
 	if (r == 0)
 		return 0;
-	if (r == -EFBIG)
-		return error_fill(err, r,
-				  "File too large: the caller's limit of file sizes is reached",
-				  "raise it with ulimit -f; sbx-spawn --file-size limits only the "
-				  "command",
-				  "cannot write the audit record");
-	return error_fill(err, r, NULL,
-			  "free space on the file system of the records, or restart sbx-audit",
+	while (failures[i].code != 0 && failures[i].code != r)
+		i++;
+	return error_fill(err, r, failures[i].why, failures[i].fix,
 			  "cannot write the audit record");
 }

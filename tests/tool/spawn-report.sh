@@ -30,6 +30,7 @@ for who in $starters; do
 	exec 8>/dev/full
 	run spawn -q --audit-fd 8 -- sh -c "echo ran >>'$work/$who/trace'"
 	exec 8>&-
+	check "the_fix_is_about_room_by_$who" err_has 'fix: free space on the file system of the records'
 	check "without_a_record_nothing_runs_by_$who" test "$status" -eq 125 -a ! -e "$work/$who/trace"
 	# The reader of the records ends before the command does.
 	rm -f "$project/gone"
@@ -37,6 +38,7 @@ for who in $starters; do
 	run spawn -q --audit-fd 8 --report "$report" -- sh -c 'until [ -e gone ]; do sleep 0.1; done; exit 3'
 	exec 8>&-
 	check "a_last_record_that_cannot_be_written_is_an_error_by_$who" has_status 125
+	check "the_fix_is_about_the_reader_by_$who" err_has 'keep the reader of --audit-fd running'
 	check "the_report_has_its_status_by_$who" test "$(field "$report" 'report["status"], report["exit"]')" = '(125, 3)'
 	# Notes before the start and a warning at the end, for which stderr has no reader any more.
 	exec 8> >(:)
