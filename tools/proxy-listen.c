@@ -183,6 +183,11 @@ static int listen_on_path(const char *path, struct arena *arena, struct handover
 	_cleanup_close_ int fd = -EBADF;
 	int r;
 
+	/* The kernel would choose an abstract address, which every user can connect to. */
+	if (path[0] == '\0')
+		return error_fill(err, -EINVAL, "the path is empty",
+				  "name the socket file, or leave the option out",
+				  "option '--listen-unix' cannot take ''");
 	if (strlen(path) >= sizeof(address.local.sun_path)) {
 		(void)sbx_error_what(err, -ENAMETOOLONG, "cannot listen at '%s'", path);
 		sbx_error_fix(err, "choose a path of at most %zu bytes",

@@ -35,6 +35,9 @@ check an_address_in_use_ends_with_125 has_status 125
 check the_error_says_how_to_find_who_uses_it err_has 'fix: choose another, or stop what uses it'
 run sbx-proxy --policy policy.yaml --listen-unix "$work/none/proxy"
 check a_missing_directory_is_to_be_created err_has 'fix: create the directory'
+run timeout 20 sbx-proxy --policy policy.yaml --listen-unix ''
+check an_empty_path_is_refused has_status 2
+check the_error_says_that_it_is_empty err_has 'the path is empty'
 run sbx-proxy status --rate 1M
 check status_takes_no_limits has_status 2
 for option in --rate --max-bytes --max-connections --head-timeout --idle-timeout; do
