@@ -23,7 +23,7 @@
 #define EXITED "exit status not 0"
 #define OTHERS "other reasons"
 
-static const char *const decisions[] = { "allow", "warn", "require_review", "deny", NULL };
+static const char *const decisions[] = { "allow", "warn", "require_review", "deny", "pass", NULL };
 #define N_DECISIONS (N_ELEMENTS(decisions) - 1)
 
 /* How often commands failed for this reason. */

@@ -82,6 +82,13 @@ check stats_counts_records out_has 'records   31'
 check stats_counts_decisions out_has 'deny          15'
 run sbx-audit stats -l "$log" --json
 check stats_is_one_object out_has '"policy_decision":30'
+passes=$work/passes
+sbx-audit setup -l "$passes" >/dev/null
+echo '{"event":"syscall","decision":"pass"}' | sbx-audit append -l "$passes"
+run sbx-audit stats -l "$passes"
+check each_decision_that_a_query_takes_is_counted out_has 'pass           1'
+run sbx-audit stats -l "$passes" --json
+check json_counts_it_too out_has '"decisions":{"pass":1}'
 
 sbx-audit tail -f -n 1 -l "$log" >"$work/followed" &
 follower=$!
