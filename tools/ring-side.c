@@ -97,7 +97,8 @@ static int set_property(struct sbx_ring_config *config, const char *property, st
 static int configure(const struct side *side, struct sbx_ring_config *config, struct sbx_error *err)
 {
 	const struct ring_values *values = side->values;
-	int r = 0;
+	size_t capacity;
+	int r = values->size > 0 ? ring_check_size(values->size, &capacity, err) : 0;
 
 	for (size_t i = 0; r == 0 && i < values->properties.n_items; i++)
 		r = set_property(config, values->properties.items[i], err);

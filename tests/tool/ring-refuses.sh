@@ -31,6 +31,9 @@ done <<'END'
 2|send a --transport grpc|option '--transport' cannot take 'grpc'|channels have frames of their own|use tcp
 2|send a --transport unix_scoket|option '--transport' cannot take 'unix_scoket'|there is no such transport|did you mean 'unix_socket'?
 2|send a --size 2MiB|--size has no effect here|the keeper has chosen size and mode|leave it out, and give it to 'sbx-ring create'
+2|send --transport unix_socket --endpoint "$work/s" --role server --timeout 20ms --size 1000|no channel can have the size 1000|it is for both directions together|choose 128KiB
+2|create --fds -- sbx-ring recv --create --fd 3 --timeout 20ms --size 131073|no channel can have the size 131073|it is for both directions together|choose 128KiB
+2|create --fds -- sbx-ring recv --create --fd 3 --timeout 20ms --size 64KiB|no channel can have the size 65536|it is for both directions together|choose 128KiB
 2|send a --mode call|--mode has no effect here|the keeper has chosen size and mode|leave it out, and give it to 'sbx-ring create'
 2|send a --property ipc_shm_size=2097152|--property with a size has no effect here|the keeper has chosen size|leave it out
 2|send a --property ipc_buffer_size=1024|--property with a size has no effect here|the keeper has chosen size|leave it out
