@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "audit/redact.h"
 #include "base/progress.h"
 #include "base/state.h"
 #include "policy/model.h"
@@ -75,6 +76,15 @@ static int settings_read(const struct audit_values *values, struct audit_setting
 	ret->max_size = policy_get_number(ret->policy, "audit.max_size");
 	ret->rotation = policy_get_text(ret->policy, "audit.rotation");
 	return read_patterns(ret, err);
+}
+
+int places_check_policy(const struct audit_values *values, struct sbx_error *err)
+{
+	_cleanup_settings_ struct audit_settings settings = { .policy = NULL };
+	_cleanup_redactor_ struct redactor *redactor = NULL;
+	int r = settings_read(values, &settings, err);
+
+	return r < 0 ? r : redactor_new(settings.patterns, settings.n_patterns, &redactor, err);
 }
 
 /* ---- retention ---- */

@@ -68,8 +68,12 @@ int audit_verb_setup(void *context, int n_operands, char *operands[], struct sbx
 	struct tool_run *run = context;
 	_cleanup_audit_log_ struct audit_log *log = NULL;
 	_cleanup_text_ struct text directory = TEXT_INIT;
-	int r = audit_make_log(run->values, err);
+	/* A log that is made and then not opened would be there, without its key being printed. */
+	int r = places_check_policy(run->values, err);
 
+	if (r < 0)
+		return r;
+	r = audit_make_log(run->values, err);
 	if (r == -EEXIST || r == -EINVAL)
 		return r == -EEXIST ? TOOL_NO : TOOL_USAGE;
 	if (r < 0)

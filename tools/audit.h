@@ -96,6 +96,9 @@ int audit_make_log(const struct audit_values *values, struct sbx_error *err);
 
 /* ---- audit-places.c ---- */
 
+/* Finds a mistake in the policy before there is a log: with one, no log is opened for writing. */
+int places_check_policy(const struct audit_values *values, struct sbx_error *err);
+
 /* /var/lib/sbx/audit for root, else sbx/audit in the state directory; --log overrides both. */
 int places_directory(const struct audit_values *values, struct text *out, struct sbx_error *err);
 /* Fills why and fix for a log that is missing (-ENOENT), and fix for one that cannot be opened. */

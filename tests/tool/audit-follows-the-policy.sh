@@ -37,4 +37,16 @@ run say secret --policy "$work/nowhere.yaml"
 check so_does_a_policy_that_is_not_there has_status 125
 run sbx-audit tail --json -l "$log"
 check and_nothing_of_it_is_in_the_log test "$(lines_of)" -eq 3
+new=$work/new
+run sbx-audit setup -l "$new" --policy "$work/broken.yaml"
+check setup_fails_too has_status 125
+check and_leaves_no_log_whose_key_was_not_printed test ! -e "$new"
+printf 'version: 1\naudit: { redact: ["("] }\n' >"$work/pattern.yaml"
+for verb in setup 'serve --socket '"$work/socket"; do
+	# shellcheck disable=SC2086 # words
+	run timeout 60 sbx-audit $verb -l "$new" --policy "$work/pattern.yaml"
+	check "a_pattern_that_is_none_leaves_no_log_of_${verb%% *}" test ! -e "$new"
+	check "and_is_what_${verb%% *}_complains_of" err_has "cannot use the pattern '('"
+	rm -rf "$new"
+done
 finish
