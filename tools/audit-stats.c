@@ -366,6 +366,12 @@ int audit_verb_export(void *context, int n_operands, char *operands[], struct sb
 	_cleanup_rows_ struct rows rows = ROWS_INIT;
 	int r = values->archive ? audit_check_archive_name(values->archive, err) : 0;
 
+	if (values->segment && !values->archive) {
+		(void)error_fill(err, -EINVAL, "it says which segment the archive has",
+				 "add --archive=FILE.tar.zst, or leave it out",
+				 "--segment has no effect without --archive");
+		return TOOL_USAGE;
+	}
 	if (r < 0)
 		return places_status_of(r);
 	r = rows_open_to_show(run, NULL, &rows, err);

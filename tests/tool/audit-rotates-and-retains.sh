@@ -125,6 +125,9 @@ check a_name_of_this_format_is_suggested err_has "fix: use '$work/all.tar.zst'"
 check nothing_is_written_in_another_format test ! -e "$work/all.zip" -a ! -e "$work/all.zip.new"
 run sbx-audit export -l "$log" --archive="$work/one.tar.zst" --segment=11
 check one_segment_can_be test -s "$work/one.tar.zst"
+run sbx-audit export -l "$log" --segment=11
+check a_segment_is_of_an_archive has_status 2
+check the_error_says_what_is_missing err_has 'add --archive=FILE.tar.zst'
 run sbx-audit export -l "$log" --archive="$work/none.tar.zst" --segment=12
 check a_segment_that_there_is_not_is_a_wrong_usage has_status 2
 check and_no_file_is_left bash -c "! ls '$work'/none* 2>/dev/null"
