@@ -92,8 +92,8 @@ static const struct inside {
 	[KNOWN_CALLER] = { JSON_OBJECT_BEGIN, { KNOWN_CALLER_NAME, KNOWN_RULES_NAME } },
 };
 
-/* The sources of each column, the preferred ones first; @member is the member's name in
- * messages. */
+/* The sources of each column, the preferred ones first; @member is the member of the record which
+ * is the source or contains it. */
 static const struct source {
 	enum entry_column column;
 	enum entry_known known;
@@ -593,7 +593,11 @@ static int read_source(struct audit_entry *entry, const struct source *source,
 
 	if (item->kind == JSON_NUMBER || item->kind == JSON_TRUE || item->kind == JSON_FALSE) {
 		r = entry_fail(err, -EINVAL, "", "write it as a string");
-		sbx_error_why(err, "'%s' is not a string", known_names[source->member]);
+		if (source->known == source->member)
+			sbx_error_why(err, "'%s' is not a string", known_names[source->known]);
+		else
+			sbx_error_why(err, "'%s' in '%s' is not a string",
+				      known_names[source->known], known_names[source->member]);
 		return r;
 	}
 	if (item->kind != JSON_STRING)

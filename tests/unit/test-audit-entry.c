@@ -264,6 +264,10 @@ static void refuses_a_column_of_another_type(void)
 		       "'op' is not a string");
 	expect_refused("{" TIME ",\"event\":\"syscall\",\"verdict\":true}", -EINVAL,
 		       "'verdict' is not a string");
+	expect_refused("{" TIME ",\"event\":\"syscall\",\"input\":{\"op\":true}}", -EINVAL,
+		       "'op' in 'input' is not a string");
+	expect_refused("{" TIME ",\"event\":\"syscall\",\"rules\":[{\"name\":5}]}", -EINVAL,
+		       "'name' in 'rules' is not a string");
 }
 
 static void refuses_half_a_character(void)
