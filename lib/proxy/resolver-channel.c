@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -49,6 +51,21 @@ static size_t count_servers(ares_channel channel)
 	return n;
 }
 
+/* c-ares takes a port modulo 65536. Before the port there is an IPv4 address or a bracket; of a
+ * bare IPv6 address the last colon has others before it. */
+static bool is_port_valid(const char *server, size_t n_bytes)
+{
+	const char *colon = memrchr(server, ':', n_bytes);
+	size_t n_digits = colon ? (size_t)(server + n_bytes - colon) - 1 : 0;
+	unsigned long port;
+
+	if (!colon || (server[0] != '[' && memchr(server, ':', (size_t)(colon - server))) ||
+	    memchr(colon, ']', n_digits + 1))
+		return true;
+	port = n_digits > 0 && n_digits <= 5 ? strtoul(colon + 1, NULL, 10) : 0;
+	return port > 0 && port <= UINT16_MAX;
+}
+
 /* c-ares keeps its servers where the list is empty, and skips what is empty in it. */
 static int set_servers(ares_channel channel, const char *servers)
 {
@@ -59,6 +76,11 @@ static int set_servers(ares_channel channel, const char *servers)
 		return errno_of(status);
 	for (const char *at = servers; (at = strchr(at, ',')); at++)
 		n++;
+	for (const char *at = servers, *end; *at; at = *end ? end + 1 : end) {
+		end = strchrnul(at, ',');
+		if (!is_port_valid(at, (size_t)(end - at)))
+			return -EINVAL;
+	}
 	return servers[0] != '\0' && count_servers(channel) == n ? 0 : -EINVAL;
 }
 

@@ -205,7 +205,8 @@ static void refuses_what_is_no_name(void)
 
 static void refuses_servers_that_are_no_addresses(void)
 {
-	static const char *const lists[] = { "", "dns.test", "127.0.0.1:53,dns.test", "," };
+	static const char *const lists[] = { "",  "dns.test",	     "127.0.0.1:53,dns.test",
+					     ",", "127.0.0.1:65536", "[::1]:0" };
 	_cleanup_rig_ struct rig rig = rig_new(NULL, LONG_USEC);
 
 	for (size_t i = 0; i < N_ELEMENTS(lists); i++) {
