@@ -18,6 +18,7 @@ struct querying {
 	struct tool_run *run;
 	struct row_filter *filter;
 	uint64_t next; /* number after the last row that was read */
+	uint64_t end;  /* no row from this number on is printed */
 	uint64_t n_found;
 	uint64_t n_skip; /* matching records before those to be printed */
 	bool is_counting;
@@ -34,8 +35,11 @@ static int look(void *userdata, const struct store_row *row, struct sbx_error *e
 {
 	struct querying *querying = userdata;
 	const struct audit_entry *said;
-	int r = filter_take(querying->filter, row, &said, err);
+	int r;
 
+	if (row->seq >= querying->end)
+		return 0;
+	r = filter_take(querying->filter, row, &said, err);
 	querying->next = row->seq + 1;
 	if (r <= 0)
 		return r;
@@ -45,19 +49,25 @@ static int look(void *userdata, const struct store_row *row, struct sbx_error *e
 	return rows_flush(querying->run, err);
 }
 
-/* Prints the last @n matching records. */
+/* Prints the last @n matching records. Those that are added after they were counted are none of
+ * them. */
 static int show(struct querying *querying, const struct rows *rows, uint64_t n,
 		struct sbx_error *err)
 {
 	int r = 0;
 
 	querying->is_counting = n < ALL;
-	if (n < ALL)
+	if (n < ALL) {
 		r = rows_each(rows, 0, look, querying, err);
+		querying->end = querying->next;
+	}
 	querying->n_skip = querying->n_found > n ? querying->n_found - n : 0;
 	querying->is_counting = false;
 	querying->n_found = 0;
-	return r < 0 ? r : rows_each(rows, 0, look, querying, err);
+	if (r >= 0)
+		r = rows_each(rows, 0, look, querying, err);
+	querying->end = UINT64_MAX;
+	return r;
 }
 
 static int begin(struct querying *querying, struct tool_run *run, struct rows *ret,
@@ -66,6 +76,7 @@ static int begin(struct querying *querying, struct tool_run *run, struct rows *r
 	int r = filter_new(run, &querying->filter, err);
 
 	querying->run = run;
+	querying->end = UINT64_MAX;
 	return r < 0 ? r : rows_open_to_show(run, &querying->has_said, ret, err);
 }
 

@@ -125,4 +125,16 @@ check the_others_are_counted out_has "records   $((i - 1))"
 check and_stats_says_so_too has_status 5
 run sbx-audit
 check a_verb_is_needed has_status 2
+
+# The pipe is full before the first segment has been printed, so the second one is read after the records were added.
+growing=$work/growing
+sbx-audit setup -l "$growing" >/dev/null
+decisions 1 8000 | sbx-audit append -q -l "$growing"
+sbx-audit rotate -q -l "$growing"
+sbx-audit query -l "$growing" -n 8000 | {
+	read -r _
+	decisions 1 5 | sbx-audit append -q -l "$growing"
+	cat
+} >"$work/rest"
+check what_is_added_meanwhile_is_not_among_the_last test "$(wc -l <"$work/rest")" -eq 7999
 finish
