@@ -375,8 +375,10 @@ static const struct {
 	const char *why;
 	const char *fix;
 } reasons[] = {
-	{ -ENOENT, "it does not exist", "run 'sbx-audit setup'" },
-	{ KEY_ERASED, "it was erased", "run 'sbx-audit setup' for a new log" },
+	{ -ENOENT, "it does not exist",
+	  "restore the key from a copy, or begin a new log in another directory" },
+	{ KEY_ERASED, "it was erased",
+	  "restore the key from a copy, or begin a new log in another directory" },
 	{ -EPERM, "the file is not owned by the calling user alone",
 	  "change its owner to the calling user, its mode to 0600, and remove its other names" },
 	{ -ELOOP, "it is a link", "replace the link with the file itself" },

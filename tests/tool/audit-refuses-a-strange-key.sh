@@ -21,4 +21,8 @@ run sbx-audit verify --full -l "$log" --key "$key"
 check with_its_own_key_the_log_goes_on has_status 0
 run sbx-audit query -l "$log" -e policy_decision
 check nothing_is_lost_by_a_strange_key has_lines 4
+rm "$log/key"
+run sbx-audit append -l "$log" </dev/null
+check without_its_key_nothing_is_written has_status 125
+check no_setup_is_advised_that_would_refuse err_has 'restore the key from a copy, or begin a new log in another directory'
 finish
