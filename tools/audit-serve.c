@@ -167,8 +167,9 @@ static int make_log(struct daemon *daemon, struct sbx_error *err)
 	_cleanup_text_ struct text key = TEXT_INIT;
 	int r = places_check_policy(daemon->values, err);
 
-	if (r >= 0)
-		r = audit_make_log(daemon->values, err);
+	if (r < 0)
+		return r;
+	r = audit_make_log(daemon->values, err);
 	if (r >= 0)
 		r = places_open_only(daemon->run, &daemon->audit, err);
 	if (r < 0)
