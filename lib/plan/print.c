@@ -718,7 +718,7 @@ static void add_isolation(struct text *out, const struct plan *plan)
 	text_add_char(out, '\n');
 }
 
-/* Whatever the file tree permits. */
+/* What the filter of system calls refuses, although mounts and Landlock permit it. */
 static void add_strict(struct text *out)
 {
 	text_addf(out,
