@@ -264,8 +264,8 @@ FOR_BOTH(a_connection_without_an_inner_listener_is_reset)
 	rig_start_with_pipe(&rig, &end);
 	expect(rig_hears(end, "ready\n"));
 	fd = connect_to(number);
-	expect(fd >= 0);
-	expect(is_reset(fd));
+	/* The reset may arrive before connect(2) returns. */
+	expect(fd == -ECONNRESET || (fd >= 0 && is_reset(fd)));
 	expect_eq(kill(rig.supervisor, SIGTERM), 0);
 	rig_wait(&rig);
 }
