@@ -19,19 +19,13 @@ struct sock_filter;
 /* The filter of a profile; @ret is from malloc(). -ENOENT: no such profile. */
 int filter_compile(const char *profile, unsigned variant, struct sock_filter **ret, size_t *ret_n);
 
-/* An unknown system call name, and the most similar one of this architecture, or "". */
-struct filter_bad_name {
-	const char *name;
-	char suggestion[64];
-};
-
 /*
  * A program that refuses these calls (EPERM; clone3: ENOSYS) and allows all others, to be put
- * before a filter. A call that exists only on other architectures is skipped. -EINVAL with @ret_bad
- * (which may be NULL): a name is not a system call.
+ * before a filter. A call that exists only on other architectures is skipped. -EINVAL: a name is
+ * not a system call.
  */
 typedef int filter_compile_denied_fn(const char *const *names, struct sock_filter **ret,
-				     size_t *ret_n, struct filter_bad_name *ret_bad);
+				     size_t *ret_n);
 SBX_API filter_compile_denied_fn sbx_filter_compile_denied;
 
 /* The symbol that filter.so exports. */

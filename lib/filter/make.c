@@ -20,6 +20,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/module.h"
 #include "base/suggest.h"
 #include "base/text.h"
@@ -27,6 +28,7 @@
 #include "filter/compile.h"
 #include "filter/prefix.h"
 #include "filter/table.h"
+#include "policy/syscall.h"
 
 #define CANNOT_COMPILE "cannot compile a filter for the denied system calls"
 
@@ -72,6 +74,17 @@ static int refuse_profile(const char *profile, struct sbx_error *err)
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The loader of policies refuses such names, too, with their lines. */
+static int check_names(const char **names, struct sbx_error *err)
+{
+	for (; *names; names++)
+		if (syscall_find(*names) == -ENOENT)
+			return error_fill(err, -EINVAL, "no system call has this name",
+					  "leave it out", "cannot deny the system call '%s'",
+					  *names);
+	return 0;
 }
 
 /* Sorted, without duplicates, ended by NULL. */
@@ -136,23 +149,11 @@ static int refuse_module(const char *path, const char *why, struct sbx_error *er
 	return -ELIBACC;
 }
 
-static int refuse_name(const struct filter_bad_name *bad, struct sbx_error *err)
-{
-	(void)sbx_error_what(err, -EINVAL, "cannot deny the system call '%s'", bad->name);
-	sbx_error_why(err, "no system call has this name");
-	if (bad->suggestion[0] != '\0')
-		sbx_error_fix(err, "did you mean '%s'?", bad->suggestion);
-	else
-		sbx_error_fix(err, "leave it out: a call that is newer than sbx answers ENOSYS");
-	return -EINVAL;
-}
-
 static int compile_denied(const char *directory, const char *const *names, struct sock_filter **ret,
 			  size_t *ret_n, struct sbx_error *err)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
 	_cleanup_(close_module) void *module = NULL;
-	struct filter_bad_name bad = { .name = NULL };
 	filter_compile_denied_fn *compile = NULL;
 	const char *why = "it is not a module of sbx";
 	int r;
@@ -165,9 +166,7 @@ static int compile_denied(const char *directory, const char *const *names, struc
 		compile = (filter_compile_denied_fn *)module_symbol(module, FILTER_MODULE_SYMBOL);
 	if (!compile)
 		return refuse_module(text_string(&path), why, err);
-	r = compile(names, ret, ret_n, &bad);
-	if (r == -EINVAL && bad.name)
-		return refuse_name(&bad, err);
+	r = compile(names, ret, ret_n);
 	return r < 0 ? sbx_error_what(err, r, CANNOT_COMPILE) : 0;
 }
 
@@ -200,6 +199,9 @@ int filter_make(const char *profile, unsigned variant, const char *const *deny_s
 		return refuse_profile(profile, err);
 	if (!names)
 		return sbx_error_what(err, -ENOMEM, "cannot make a filter");
+	r = check_names(names, err);
+	if (r < 0)
+		return r;
 	if (!names[0]) {
 		r = prefix_join(NULL, 0, program, ret, ret_n);
 		return r < 0 ? sbx_error_what(err, r, "cannot make a filter") : 0;

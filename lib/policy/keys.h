@@ -29,10 +29,11 @@ enum key_type {
 	KEY_TIME,
 	KEY_PORT,
 	KEY_TEXT,
-	KEY_LINE,   /* one line of text: a rule's name */
-	KEY_WORD,   /* letters, digits, '_', '-', '.'; with an optional '*' at the end */
-	KEY_PATH,   /* absolute and normal, or relative to the project: "./x" */
-	KEY_SHA256, /* 64 hex digits */
+	KEY_LINE,    /* one line of text: a rule's name */
+	KEY_WORD,    /* letters, digits, '_', '-', '.'; with an optional '*' at the end */
+	KEY_SYSCALL, /* the name of a system call */
+	KEY_PATH,    /* absolute and normal, or relative to the project: "./x" */
+	KEY_SHA256,  /* 64 hex digits */
 	KEY_CHOICE,
 	KEY_HOST_PORT, /* "example.com", "*.example.com:8443", "10.0.0.1", "[::1]:80" */
 	/* From here on, one value or a list of values: */

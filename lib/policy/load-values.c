@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "policy/glob.h"
 #include "policy/network.h"
+#include "policy/syscall.h"
 
 #define LINE_BYTES_MAX 200
 #define PORT_MAX 65535
@@ -56,6 +57,21 @@ static int parse_word(const char *text, uint64_t *ret, struct sbx_error *err)
 	return error_fill(err, -EINVAL,
 			  "it may have letters, digits, '_', '-' and '.', and a '*' at its end",
 			  "write the name alone", "not a name: '%s'", text);
+}
+
+static int parse_syscall(const char *text, uint64_t *ret, struct sbx_error *err)
+{
+	const char *meant;
+
+	if (syscall_find(text) != -ENOENT)
+		return 0;
+	meant = syscall_suggest(text);
+	(void)error_fill(err, -EINVAL, "no system call has this name",
+			 "leave it out: a call that is newer than sbx answers ENOSYS",
+			 "unknown system call '%s'", text);
+	if (meant)
+		sbx_error_fix(err, "did you mean '%s'?", meant);
+	return -EINVAL;
 }
 
 /* Nothing expands "~/.ssh", so a denial of it would silently protect another path: refuse @text if
@@ -270,6 +286,8 @@ static const struct type_row {
 	[KEY_TEXT] = { "a text", BIT(TREE_STRING), "put it in quotes", .check = check_text },
 	[KEY_LINE] = { "a text", BIT(TREE_STRING), "put it in quotes", .check = check_line },
 	[KEY_WORD] = { "a word", BIT(TREE_STRING), "put it in quotes", .parse = parse_word },
+	[KEY_SYSCALL] = { "a system call", BIT(TREE_STRING), "put its name in quotes",
+			  .parse = parse_syscall },
 	[KEY_PATH] = { "a path", BIT(TREE_STRING), "put it in quotes", .parse = parse_path },
 	[KEY_SHA256] = { "a SHA-256", BIT(TREE_STRING), "write its 64 hex digits, in quotes",
 			 .parse = parse_sha256 },

@@ -49,6 +49,15 @@ echo 'net: {loopback: {connect: [80], bind: [80]}}' >ports.yaml
 run sbx-policy check ports.yaml
 check a_finding_ends_with_its_words out_has "'net.loopback.bind[0]' is also in 'net.loopback.connect'
 "
+
+printf 'version: 1\ndenySyscalls: [ptrace, moutn]\n' >calls.yaml
+run sbx-policy check calls.yaml
+check an_unknown_system_call_ends_with_2 has_status 2
+check it_has_its_place out_has "calls.yaml:2:24: error E00: unknown system call 'moutn'"
+check the_call_that_was_meant_is_named out_has "did you mean 'mount'?"
+run sbx-spawn --policy calls.yaml --print-plan -- true
+check sbx_spawn_refuses_it_at_the_same_place err_has "calls.yaml:2:24: unknown system call 'moutn'"
+
 sbx-policy check - <good.yaml
 check standard_input_is_a_file test $? -eq 0
 finish

@@ -166,7 +166,7 @@ static void refuses_texts_that_say_nothing(void)
 		{ MATCH("syscall: exec") "  except: [{}]\n", "5:12", "without conditions" },
 		{ "env: {allow: ['A B']}\n", "1:15", "not a name" },
 		{ "env: {allow: ['*_A']}\n", "1:15", "'*' at its end" },
-		{ "version: 1\ndenySyscalls: [\"\"]\n", "2:16", "not a name" },
+		{ "version: 1\ndenySyscalls: [\"\"]\n", "2:16", "unknown system call" },
 		{ "hostname: a b\n", "1:11", "not a name" },
 		{ CONSTRAINTS("sha256: abc"), "5:25", "64 hex digits" },
 		{ "version: 1\nexec: {rules: [{action: allow, path: /a, sha256: \"12\"}]}\n",
