@@ -169,6 +169,7 @@ static void check_rule(struct check *check, const struct artefact_rule *rule)
 	check_optional_text(check, rule->sha256);
 	must(check, rule->source < check->n[SECTION_SOURCES], "a rule has no source");
 	must(check, rule->action <= POLICY_DENY, "a rule has no action");
+	must(check, rule->kind < N_RULE_KINDS, "a rule is of an unknown kind");
 	must(check, rule->tls <= TLS_ANY, "a rule demands something unknown of TLS");
 	must(check, rule->condition < check->n[SECTION_CONDITIONS], "a rule has no match");
 	check_span(check, SECTION_CONDITIONS, rule->exceptions);

@@ -18,7 +18,7 @@
 struct sbx_error;
 
 #define ARTEFACT_MAGIC 0x3150786273000a1aull
-#define ARTEFACT_VERSION 4u
+#define ARTEFACT_VERSION 5u
 #define ARTEFACT_NONE UINT32_MAX
 /* Maximum distance of a key from its slot in a hash table, which bounds every look-up. */
 #define ARTEFACT_PROBES_MAX 32u
@@ -104,7 +104,8 @@ struct artefact_rule {
 	uint32_t source;
 	uint32_t line;
 	uint32_t column;
-	uint32_t action;
+	uint16_t action;
+	uint16_t kind;			 /* enum rule_kind */
 	uint32_t condition;		 /* row of the match */
 	struct artefact_span exceptions; /* conditions; those without an indexed key come first */
 	uint32_t n_plain_exceptions; /* number of those; the others are found by their index, like

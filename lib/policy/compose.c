@@ -355,6 +355,7 @@ void compose_add(struct composer *composer, enum composed_kind kind,
 			 (path->operations & view_reads()));
 	struct rule rule = {
 		.name = path->name,
+		.kind = path->kind,
 		.action = kind == COMPOSE_DENY ? POLICY_DENY : POLICY_ALLOW,
 		.match = { .operations = path->operations, .place = path->place },
 		.constraints.max_file_size_bytes = UINT64_MAX,
@@ -737,6 +738,7 @@ static void add_mount(struct composer *composer, const struct policy_mount *moun
 {
 	struct composed_path path = {
 		.name = "mounts",
+		.kind = RULE_OF_MOUNT,
 		.path = setting_path(composer, mount->target->text),
 		.operations = mount_operations(mount->mode),
 		.place = mount->target->place,

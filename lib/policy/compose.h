@@ -63,6 +63,7 @@ struct composed_except {
 /* A path of a setting or an option. Borrows the strings. */
 struct composed_path {
 	const char *name; /* the rule's name: "--read", "mounts" */
+	enum rule_kind kind;
 	const char *path; /* as seen inside; absolute, or "." for the project */
 	uint64_t operations;
 	struct policy_place place; /* of the setting; line 0: not in a file */

@@ -23,7 +23,6 @@
 #include "base/path.h"
 #include "base/units.h"
 #include "policy/model.h"
-#include "policy/network.h"
 #include "policy/special.h"
 
 static const char *const cause_names[] = {
@@ -239,57 +238,37 @@ static void add_new_rule(struct text *out, const struct artefact *artefact,
 	text_add(out, " }\n    action: allow\n");
 }
 
-/* Rules of fs.rules, net.rules and exec.rules cannot have exceptions; their name contains a '['. */
 static bool can_have_exceptions(const struct artefact *artefact,
 				const struct policy_decision *decision)
 {
 	for (size_t i = 0; i < decision->n_rules; i++)
-		if (strchr(artefact_text(artefact,
-					 artefact_rule_at(artefact, decision->rules[i])->name),
-			   '['))
+		if (artefact_rule_at(artefact, decision->rules[i])->kind == RULE_OF_SECTION)
 			return false;
 	return true;
 }
 
-/* Is the rule implied by net.mode? Then the file has no rule to which an exception could be
- * added. */
-static bool is_of_net_mode(const struct artefact *artefact, uint32_t row)
-{
-	const struct artefact_rule *rule = artefact_rule_at(artefact, row);
+/* Rules that a setting implies: the file has no rule to which an exception could be added. */
+static const struct {
+	const char *setting;
+	const char *change;
+} implied[N_RULE_KINDS] = {
+	[RULE_OF_MOUNT] = { "the entry of 'mounts'", " that hides the path or makes it read-only" },
+	[RULE_OF_NET_MODE] = { "'net.mode'",
+			       ": proxy applies the rules, host shares the host's network" },
+};
 
-	return rule->action == POLICY_DENY && rule->reason != ARTEFACT_NONE &&
-	       net_rule_is_denial(artefact_text(artefact, rule->name),
-				  artefact_text(artefact, rule->reason));
-}
-
-static bool add_mode(struct text *out, const struct artefact *artefact,
-		     const struct policy_decision *decision)
-{
-	for (size_t i = 0; i < decision->n_rules; i++) {
-		const struct artefact_rule *rule = artefact_rule_at(artefact, decision->rules[i]);
-
-		if (!is_of_net_mode(artefact, decision->rules[i]))
-			continue;
-		add_shown(out, "change 'net.mode' (", artefact_file_of(artefact, rule), "");
-		text_addf(out, ":%u): proxy applies the rules, host shares the host's network\n",
-			  rule->line);
-		return true;
-	}
-	return false;
-}
-
-/* A mask, or a read-only mount: the file has no rule to which an exception could be added. */
-static bool add_mount(struct text *out, const struct artefact *artefact,
-		      const struct policy_decision *decision)
+/* Adds what to change in the setting that implies one of the rules; false if none does. */
+static bool add_setting(struct text *out, const struct artefact *artefact,
+			const struct policy_decision *decision)
 {
 	for (size_t i = 0; i < decision->n_rules; i++) {
 		const struct artefact_rule *rule = artefact_rule_at(artefact, decision->rules[i]);
 
-		if (strcmp(artefact_text(artefact, rule->name), "mounts") != 0)
+		if (!implied[rule->kind].setting)
 			continue;
-		add_shown(out, "change the entry of 'mounts' (", artefact_file_of(artefact, rule),
-			  "");
-		text_addf(out, ":%u) that hides the path or makes it read-only\n", rule->line);
+		text_addf(out, "change %s (", implied[rule->kind].setting);
+		text_add_visible_string(out, artefact_file_of(artefact, rule));
+		text_addf(out, ":%u)%s\n", rule->line, implied[rule->kind].change);
 		return true;
 	}
 	return false;
@@ -302,7 +281,7 @@ static void add_exceptions(struct text *out, const struct artefact *artefact,
 	_cleanup_text_ struct text condition = TEXT_INIT;
 	bool has_condition = add_condition(&condition, &buffer->request, true, "");
 
-	if (add_mode(out, artefact, decision) || add_mount(out, artefact, decision))
+	if (add_setting(out, artefact, decision))
 		return;
 	text_add(out, decision->verdict == POLICY_REVIEW ? "let a person review it, or " : "");
 	if (!has_condition)

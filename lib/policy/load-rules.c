@@ -236,7 +236,8 @@ static enum policy_action action_of(const struct loader *loader, const struct tr
 	return action;
 }
 
-static struct rule *add_rule(struct loader *loader, const char *name, struct tree_place place)
+static struct rule *add_rule(struct loader *loader, enum rule_kind kind, const char *name,
+			     struct tree_place place)
 {
 	struct rule *rule = load_add_row(loader, &loader->rules, sizeof(*rule));
 
@@ -244,6 +245,7 @@ static struct rule *add_rule(struct loader *loader, const char *name, struct tre
 		return NULL;
 	rule->name = load_copy(loader, name);
 	rule->action = POLICY_DENY;
+	rule->kind = kind;
 	rule->match.place.at = place;
 	rule->constraints.max_file_size_bytes = UINT64_MAX;
 	rule->place.at = place;
@@ -335,7 +337,8 @@ void load_capability(struct loader *loader, const struct tree_node *node)
 	const struct tree_node *name = load_get(loader, node, "name", TREE_STRING);
 	const struct tree_node *match = load_get(loader, node, "match", TREE_MAP);
 	const struct tree_node *reason = load_get(loader, node, "reason", TREE_STRING);
-	struct rule *rule = add_rule(loader, name ? name->text : "", node->place);
+	struct rule *rule =
+		add_rule(loader, RULE_OF_CAPABILITIES, name ? name->text : "", node->place);
 
 	if (!rule)
 		return;
@@ -406,7 +409,7 @@ static uint64_t operations_of_section(const char *path)
 void load_rule(struct loader *loader, const struct tree_node *node)
 {
 	const char *path = text_string(&loader->path);
-	struct rule *rule = add_rule(loader, path, node->place);
+	struct rule *rule = add_rule(loader, RULE_OF_SECTION, path, node->place);
 
 	if (!rule)
 		return;
@@ -429,7 +432,7 @@ static void add_host(struct loader *loader, const struct tree_node *item)
 
 	if (item->type != TREE_STRING || network_parse_host_port(item->text, &host, NULL) < 0)
 		return; /* already reported as a mistake */
-	rule = add_rule(loader, text_string(&loader->path), item->place);
+	rule = add_rule(loader, RULE_OF_SECTION, text_string(&loader->path), item->place);
 	if (!rule)
 		return;
 	rule->action = POLICY_ALLOW;
@@ -629,7 +632,7 @@ static void load_paths(struct loader *loader, const struct tree_node *config)
 
 	if (!check_paths(loader, access, paths))
 		return;
-	rule = add_rule(loader, "sandbox.config.allowedPaths", paths->place);
+	rule = add_rule(loader, RULE_OF_SECTION, "sandbox.config.allowedPaths", paths->place);
 	if (!rule)
 		return;
 	rule->action = POLICY_ALLOW;

@@ -161,9 +161,20 @@ struct example {
 	struct policy_place place;
 };
 
+/* Where a rule comes from, which decides how it can be changed: a name is the author's. Stored in
+ * artefacts. */
+enum rule_kind {
+	RULE_OF_CAPABILITIES,
+	RULE_OF_SECTION, /* of fs, net, exec, a list of hosts or a manifest: has no exceptions */
+	RULE_OF_MOUNT,	 /* implied by an entry of mounts */
+	RULE_OF_NET_MODE,
+	N_RULE_KINDS,
+};
+
 struct rule {
 	const char *name;
 	enum policy_action action;
+	enum rule_kind kind;
 	struct condition match;
 	const struct condition *exceptions;
 	size_t n_exceptions;

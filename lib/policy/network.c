@@ -480,6 +480,7 @@ size_t policy_net_rules(const struct policy *policy, struct rule ret[NET_RULES_M
 		ret[n++] = (struct rule){
 			.name = NET_RULE_NAME,
 			.action = implied[i].action,
+			.kind = RULE_OF_NET_MODE,
 			.match = { .operations = operation_set("net.*"), .place = place },
 			.exceptions = implied[i].exceptions,
 			.n_exceptions = implied[i].n_exceptions,
@@ -489,12 +490,6 @@ size_t policy_net_rules(const struct policy *policy, struct rule ret[NET_RULES_M
 		};
 	}
 	return n;
-}
-
-bool net_rule_is_denial(const char *name, const char *reason)
-{
-	return reason && strcmp(name, NET_RULE_NAME) == 0 &&
-	       (strcmp(reason, NONE_DENIES) == 0 || strcmp(reason, LOOPBACK_DENIES) == 0);
 }
 
 /* ---- conditions about the loopback ---- */

@@ -117,8 +117,6 @@ size_t policy_net_rules(const struct policy *policy, struct rule ret[NET_RULES_M
 #define NET_RULE_NAME "net.mode"
 /* The place for a rule that allows access opened by a setting at @place. */
 struct policy_place policy_net_place(const struct policy *policy, struct policy_place place);
-/* Is a denial of this name and reason (which may be NULL) an implied rule? */
-bool net_rule_is_denial(const char *name, const char *reason);
 
 /*
  * Hosts of the loopback are 127.0.0.0/8 and ::1, the addresses 0.0.0.0 and :: (to listen on all

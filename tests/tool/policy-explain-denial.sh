@@ -71,4 +71,21 @@ run sbx-policy eval mounts.yaml fs.read /srv/hidden/a
 check the_fix_for_a_mask_is_its_entry out_has "fix: change the entry of 'mounts' (mounts.yaml:6)"
 run sbx-policy eval mounts.yaml fs.write /srv/m/a
 check the_fix_for_a_read_only_mount_is_its_entry out_has "fix: change the entry of 'mounts' (mounts.yaml:7)"
+
+# A rule of the file can have any name; what can be changed about it does not depend on that.
+cat >names.yaml <<'END'
+capabilities:
+  - { name: mounts, match: { syscall: fs.read, path: /srv/a }, action: deny }
+  - { name: net.mode, match: { syscall: net.connect, host: a.example }, action: deny, reason: net.mode is none }
+  - { name: "list[0]", match: { syscall: fs.read, path: /srv/b }, action: deny }
+END
+sbx-policy compile names.yaml -o names.bin
+for file in names.yaml names.bin; do
+	run sbx-policy eval "$file" fs.read /srv/a
+	check "a_rule_with_the_name_of_mounts_gets_an_exception_in_$file" out_has "fix: add to rule 'mounts' (names.yaml:2)"
+	run sbx-policy eval "$file" net.connect a.example:443
+	check "so_does_one_with_that_of_a_mode_in_$file" out_has "fix: add to rule 'net.mode' (names.yaml:3)"
+	run sbx-policy eval "$file" fs.read /srv/b
+	check "so_does_one_with_that_of_a_section_in_$file" out_has "fix: add to rule 'list[0]' (names.yaml:4)"
+done
 finish

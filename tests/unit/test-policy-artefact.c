@@ -131,6 +131,8 @@ static const struct {
 	{ SECTION_RULES, 0, FIELD(rule, sha256), 1, "start of a string" },
 	{ SECTION_RULES, 0, FIELD(rule, source), 2, "source" },
 	{ SECTION_RULES, 0, FIELD(rule, action), 5, "action" },
+	/* Action and kind in one number. */
+	{ SECTION_RULES, 0, FIELD(rule, action), POLICY_DENY | N_RULE_KINDS << 16, "unknown kind" },
 	{ SECTION_RULES, 0, FIELD(rule, tls), 2, "TLS" },
 	{ SECTION_RULES, 1, FIELD(rule, tls), 1, "contradicts its rule" },
 	{ SECTION_RULES, 0, FIELD(rule, condition), 1000, "match" },

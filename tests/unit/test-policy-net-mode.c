@@ -144,15 +144,11 @@ static void loopback_implies_an_allow_and_a_denial_of_all_else(void)
 	expect_eq(rules[1].n_exceptions, 2);
 	for (size_t i = 0; i < 2; i++) {
 		expect_str(rules[i].name, NET_RULE_NAME);
+		expect_eq(rules[i].kind, RULE_OF_NET_MODE);
 		expect_str(rules[i].reason, "net.mode is loopback");
 		expect_eq(rules[i].match.operations, operation_set("net.*"));
 		expect_eq(rules[i].place.at.line, 2);
 	}
-	expect(net_rule_is_denial(rules[1].name, rules[1].reason));
-	expect(net_rule_is_denial(NET_RULE_NAME, "net.mode is none"));
-	expect(!net_rule_is_denial(NET_RULE_NAME, "net.mode is host"));
-	expect(!net_rule_is_denial(NET_RULE_NAME, NULL));
-	expect(!net_rule_is_denial("mine", "net.mode is none"));
 }
 
 /* In a file that only narrows it would have no effect unless another rule allows the same. */
