@@ -346,10 +346,9 @@ void rows_show(struct tool_run *run, const struct store_row *row, const struct a
 	for (size_t i = 0; i < N_ENTRY_COLUMNS; i++) {
 		const struct entry_text *text = &said->columns[i];
 
-		if (!text->bytes)
-			continue;
-		text_addf(&run->out, " %s=", entry_column_name((enum entry_column)i));
-		text_add_visible(&run->out, text->bytes, text->n_bytes);
+		if (text->bytes)
+			details_add_field(&run->out, entry_column_name((enum entry_column)i),
+					  text->bytes, text->n_bytes);
 	}
 	details_add_text(&run->out, &details);
 	text_add_char(&run->out, '\n');

@@ -172,17 +172,39 @@ static void add_duration(struct text *out, uint64_t usec)
 		text_addf(out, "%" PRIu64 "h%02" PRIu64 "m", seconds / 3600, seconds / 60 % 60);
 }
 
+/* Is the text shown as it is, and does it end at the next space? */
+static bool is_plain(const char *text, size_t len)
+{
+	_cleanup_text_ struct text shown = TEXT_INIT;
+
+	if (len == 0 || memchr(text, ' ', len) || memchr(text, '\'', len))
+		return false;
+	text_add_visible(&shown, text, len);
+	return shown.len == len && memcmp(text_string(&shown), text, len) == 0;
+}
+
+void details_add_field(struct text *out, const char *name, const void *bytes, size_t n_bytes)
+{
+	text_addf(out, " %s=", name);
+	if (is_plain(bytes, n_bytes))
+		text_add_bytes(out, bytes, n_bytes);
+	else
+		text_add_word(out, bytes, n_bytes);
+}
+
 static void add_host(struct text *out, const struct details *details)
 {
 	bool is_ipv6 = memchr(text_string(&details->host), ':', details->host.len) != NULL;
+	_cleanup_text_ struct text host = TEXT_INIT;
 
 	if (details->host.len == 0)
 		return;
-	text_add(out, is_ipv6 ? " host=[" : " host=");
-	text_add_visible(out, details->host.data, details->host.len);
-	text_add(out, is_ipv6 ? "]" : "");
+	text_add(&host, is_ipv6 ? "[" : "");
+	text_add_bytes(&host, details->host.data, details->host.len);
+	text_add(&host, is_ipv6 ? "]" : "");
 	if (details->port > 0)
-		text_addf(out, ":%" PRIu64, details->port);
+		text_addf(&host, ":%" PRIu64, details->port);
+	details_add_field(out, "host", text_string(&host), host.len);
 }
 
 /* The command is the last, because its words are separated by spaces. */
@@ -193,10 +215,8 @@ void details_add_text(struct text *out, const struct details *details)
 	add_host(out, details);
 	if (details->has_status)
 		text_addf(out, " status=%" PRId64, details->status);
-	if (details->reason.len > 0) {
-		text_add(out, " reason=");
-		text_add_visible(out, details->reason.data, details->reason.len);
-	}
+	if (details->reason.len > 0)
+		details_add_field(out, "reason", details->reason.data, details->reason.len);
 	if (details->has_usec) {
 		text_add(out, " duration=");
 		add_duration(out, details->usec);

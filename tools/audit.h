@@ -213,6 +213,9 @@ struct details {
 #define _cleanup_details_ _cleanup_(details_deinit)
 void details_deinit(struct details *details);
 void details_read(const char *body, size_t n_body, struct details *ret);
+/* Adds " NAME=TEXT", the text as a word for a shell (text_add_word()) if it has spaces, quotes or
+ * what is not shown as it is: such a text must not look like further fields. */
+void details_add_field(struct text *out, const char *name, const void *bytes, size_t n_bytes);
 /* Adds " host=a.example:443 status=3 reason=exit duration=1.2s command=make -j4", as far as known.
  */
 void details_add_text(struct text *out, const struct details *details);

@@ -54,13 +54,34 @@ none    []
 f       1.5e3
 t       true'
 
+# A text of a record cannot look like further fields; an ordinary one is not quoted.
+texts=$work/texts
+sbx-audit setup -l "$texts" >/dev/null
+append_lines() { printf '%s\n' "$@" | sbx-audit append -q -l "$texts"; }
+fields() { # RULE: a record with this rule, JSON, and what is shown of it
+	append_lines '{"event":"kernel_start","time":"2026-03-01T00:00:01Z","rule":'"$1"'}'
+	sbx-audit tail -n 1 -l "$texts" | sed 's/.* kernel_start //'
+}
+check a_text_with_spaces_is_quoted test "$(fields '"a caller=root"')" = "rule='a caller=root'"
+check a_quote_is_quoted test "$(fields '"it'"'"'s"')" = "rule='it'\\''s'"
+check an_empty_text_is_quoted test "$(fields '""')" = "rule=''"
+check a_control_character_is_too test "$(fields '"a\u001b[m"')" = "rule=\$'a\\033[m'"
+check a_rule_of_a_section_is_not test "$(fields '"fs.rules[0]"')" = 'rule=fs.rules[0]'
+check an_equals_sign_is_not test "$(fields '"a=b"')" = 'rule=a=b'
+check a_letter_is_not test "$(fields '"gr\u00fcn"')" = 'rule=grün'
+append_lines '{"event":"sandbox_failed","time":"2026-03-01T00:00:02Z","sandbox_id":"x","reason":"time command=x"}' \
+	'{"event":"proxy_connection","time":"2026-03-01T00:00:03Z","host":"a port=1","port":443,"address":"192.0.2.1","rule":"r","usec":1}'
+run sbx-audit tail -n 2 -l "$texts"
+check a_reason_is_quoted out_has "sandbox=x reason='time command=x'"
+check a_host_is_quoted_with_its_port out_has "host='a port=1:443'"
+
 # Connections, and decisions about them, are shown with their host.
 printf '%s\n' '{"event":"proxy_connection","time":"2026-03-02T00:00:00Z","host":"a.example","port":443,"address":"192.0.2.1","rule":"web (p.yaml:3)","usec":31820}' \
 	'{"event":"policy_decision","time":"2026-03-03T00:00:00Z","verdict":"deny","op":"net.connect","input":{"op":"net.connect","host":"2001:db8::1","port":80},"policy":"00"}' |
 	sbx-audit append -q -l "$log"
 shown() { sbx-audit query -l "$log" "$@" | sed -n '$s/^[^ ]* *[0-9]* //p'; }
 check a_connection_is_shown_with_its_host test "$(shown -e proxy_connection)" = \
-	'proxy_connection rule=web (p.yaml:3) host=a.example:443 duration=31ms'
+	"proxy_connection rule='web (p.yaml:3)' host=a.example:443 duration=31ms"
 check a_decision_is_shown_with_its_host test "$(shown -o net.connect)" = \
 	'policy_decision op=net.connect decision=deny host=[2001:db8::1]:80'
 
