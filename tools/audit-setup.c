@@ -24,22 +24,28 @@
 #include "base/path.h"
 #include "tool.h"
 
-static int say_key(struct tool_run *run, const char *directory, const struct audit_log *log)
+static int say_key(struct tool_run *run, const char *directory, const char *id, const char *key)
 {
-	_cleanup_text_ struct text key = TEXT_INIT;
 	struct json_writer json;
 
-	audit_log_add_verifier(log, &key);
 	if (!run->json) {
-		text_addf(&run->out, "%s\n", text_string(&key));
+		text_addf(&run->out, "%s\n", key);
 		return TOOL_YES;
 	}
 	json_begin_object(&json, &run->out);
 	json_member_string(&json, "log", directory);
-	json_member_string(&json, "id", audit_log_id(log));
-	json_member_string(&json, "key", text_string(&key));
+	json_member_string(&json, "id", id);
+	json_member_string(&json, "key", key);
 	json_end_line(&json);
 	return TOOL_YES;
+}
+
+static int say_key_of(struct tool_run *run, const char *directory, const struct audit_log *log)
+{
+	_cleanup_text_ struct text key = TEXT_INIT;
+
+	audit_log_add_verifier(log, &key);
+	return say_key(run, directory, audit_log_id(log), text_string(&key));
 }
 
 int audit_make_log(const struct audit_values *values, struct sbx_error *err)
@@ -92,29 +98,67 @@ int audit_verb_setup(void *context, int n_operands, char *operands[], struct sbx
 			&run->log, LOG_LEVEL_WARNING, NULL,
 			"there is too little room for the log's reserve, so it could not say that "
 			"the disk is full; make room: 4MiB or more");
-	return say_key(run, text_string(&directory), log);
+	return say_key_of(run, text_string(&directory), log);
+}
+
+static int read_key(const struct rows *rows, struct segment_about *ret_about, struct text *out,
+		    struct sbx_error *err)
+{
+	_cleanup_segment_ struct segment *segment = NULL;
+	int r = rows_open_segment(rows, rows->list.n - 1, &segment, err);
+
+	if (r < 0)
+		return r;
+	if (!segment->store)
+		return error_fill(err, -EBADMSG, "its last segment is an archive",
+				  "check the log: sbx-audit verify --full",
+				  "cannot tell the key of the log");
+	r = segment_read_about(segment, ret_about, err);
+	return r < 0 ? r : audit_log_read_key(segment->store, ret_about->log_id, out, err);
+}
+
+/* Also while a service has the log open. */
+static int show_key(struct tool_run *run, const char *directory, struct sbx_error *err)
+{
+	_cleanup_rows_ struct rows rows = ROWS_INIT;
+	_cleanup_text_ struct text key = TEXT_INIT;
+	struct segment_about about;
+	int r = rows_open_to_show(run, NULL, &rows, err);
+
+	if (r >= 0)
+		r = read_key(&rows, &about, &key, err);
+	if (r < 0)
+		return places_status_of(r);
+	return say_key(run, directory, about.log_id, text_string(&key));
+}
+
+static int change_key(struct tool_run *run, const char *directory, struct sbx_error *err)
+{
+	_cleanup_audit_log_ struct audit_log *log = NULL;
+	int r = places_open(run, &log, err);
+
+	if (r >= 0)
+		r = audit_log_change_key(log, err);
+	return r < 0 ? r : say_key_of(run, directory, log);
 }
 
 int audit_verb_key(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
-	_cleanup_audit_log_ struct audit_log *log = NULL;
 	_cleanup_text_ struct text directory = TEXT_INIT;
-	bool is_change = n_operands > 0 && strcmp(operands[0], "change") == 0;
-	int r = places_directory(run->values, &directory, err);
+	int r;
 
-	if (n_operands > 0 && !is_change) {
+	if (n_operands > 0 && strcmp(operands[0], "change") != 0) {
 		(void)error_fill(err, -EINVAL, "a key can be printed, or changed",
 				 "write 'sbx-audit key', or 'sbx-audit key change'",
 				 "unknown action '%s'", operands[0]);
 		return TOOL_USAGE;
 	}
-	if (r >= 0)
-		r = places_open(run, &log, err);
+	r = places_directory(run->values, &directory, err);
 	if (r < 0)
 		return r;
-	r = is_change ? audit_log_change_key(log, err) : 0;
-	return r < 0 ? r : say_key(run, text_string(&directory), log);
+	return n_operands > 0 ? change_key(run, text_string(&directory), err)
+			      : show_key(run, text_string(&directory), err);
 }
 
 /* ---- gather ---- */

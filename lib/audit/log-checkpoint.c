@@ -15,25 +15,26 @@
 
 #include "audit/checkpoint.h"
 #include "audit/log-internal.h"
+#include "base/error.h"
 #include "base/json.h"
 
 #define SIGNER_SIZE (8 + SIGNATURE_KEY_SIZE)
 
-static int fail_key(struct audit_log *log, const char *why, struct sbx_error *err)
+static int fail_key(const char *log_id, const char *why, struct sbx_error *err)
 {
-	return log_fail(err, -EBADMSG, log->log_id, why,
+	return log_fail(err, -EBADMSG, log_id, why,
 			"restore the directory, its key and its segments together");
 }
 
-static int make_verifier(struct audit_log *log, const uint8_t public_key[SIGNATURE_KEY_SIZE],
+static int make_verifier(const char *log_id, const uint8_t public_key[SIGNATURE_KEY_SIZE],
 			 struct note_verifier *ret, struct sbx_error *err)
 {
 	char origin[NOTE_NAME_SIZE];
 	int r;
 
-	(void)snprintf(origin, sizeof(origin), CHECKPOINT_ORIGIN_PREFIX "%s", log->log_id);
+	(void)snprintf(origin, sizeof(origin), CHECKPOINT_ORIGIN_PREFIX "%s", log_id);
 	r = note_verifier_make(origin, public_key, ret);
-	return r < 0 ? fail_key(log, "its segment does not name its log", err) : 0;
+	return r < 0 ? fail_key(log_id, "its segment does not name its log", err) : 0;
 }
 
 /* ---- the last checkpoint ---- */
@@ -56,18 +57,19 @@ static int copy_row(void *userdata, uint64_t size, const char *note, size_t n_by
 
 /* Reads the key that signed the last checkpoint from the segment's meta table: 1, or 0 if it is
  * missing or malformed. */
-static int read_signer(struct audit_log *log, struct note_verifier *ret, struct sbx_error *err)
+static int read_signer(struct store *store, const char *log_id, struct note_verifier *ret,
+		       struct sbx_error *err)
 {
 	uint8_t signer[SIGNER_SIZE];
 	struct sbx_error why = { .code = 0 };
-	int n = store_get_meta(log->store, META_SIGNER, signer, sizeof(signer), &why);
+	int n = store_get_meta(store, META_SIGNER, signer, sizeof(signer), &why);
 	bool is_said = n >= 0 || n == -ENOENT || n == -EBADMSG;
 
 	if (!is_said && err)
 		*err = why;
 	if (!is_said)
 		return n;
-	return n == SIGNER_SIZE && make_verifier(log, signer + 8, ret, NULL) == 0;
+	return n == SIGNER_SIZE && make_verifier(log_id, signer + 8, ret, NULL) == 0;
 }
 
 struct last {
@@ -92,7 +94,7 @@ static int read_last(struct audit_log *log, struct last *ret, struct sbx_error *
 		checkpoint_open(note.data, note.len, &log->verifier, &ret->checkpoint, NULL) == 0;
 	if (ret->is_of_key)
 		return 1;
-	r = read_signer(log, &signer, err);
+	r = read_signer(log->store, log->log_id, &signer, err);
 	if (r < 0)
 		return r;
 	if (r > 0 && checkpoint_open(note.data, note.len, &signer, &ret->checkpoint, NULL) == 0)
@@ -107,7 +109,7 @@ static int reload(struct audit_log *log, struct sbx_error *err)
 {
 	int r = key_load(log->directory, log->credentials, &log->key, err);
 
-	return r < 0 ? r : make_verifier(log, log->key.public_key, &log->verifier, err);
+	return r < 0 ? r : make_verifier(log->log_id, log->key.public_key, &log->verifier, err);
 }
 
 static int advance(struct audit_log *log, struct sbx_error *err)
@@ -124,7 +126,7 @@ static int check_key(struct audit_log *log, const struct last *found, struct sbx
 	const struct audit_checkpoint *last = &found->checkpoint;
 
 	if (last->epoch == log->key.epoch && !found->is_of_key)
-		return fail_key(log, "its key is not the key of its last checkpoint", err);
+		return fail_key(log->log_id, "its key is not the key of its last checkpoint", err);
 	/* A change of keys was interrupted: complete it. */
 	if (last->is_last_of_epoch && last->epoch == log->key.epoch) {
 		int r = advance(log, err);
@@ -133,10 +135,12 @@ static int check_key(struct audit_log *log, const struct last *found, struct sbx
 			return r;
 	}
 	if (log->key.epoch != last->epoch + last->is_last_of_epoch)
-		return fail_key(log, "its key and its last checkpoint have different epochs", err);
+		return fail_key(log->log_id,
+				"its key and its last checkpoint have different epochs", err);
 	if (last->is_last_of_epoch &&
 	    memcmp(last->next_key, log->key.public_key, sizeof(last->next_key)) != 0)
-		return fail_key(log, "its key is not the key that its last checkpoint names", err);
+		return fail_key(log->log_id,
+				"its key is not the key that its last checkpoint names", err);
 	return 0;
 }
 
@@ -168,7 +172,8 @@ static int check_first_key(struct audit_log *log, struct sbx_error *err)
 	if (r < 0 || !first.is_read)
 		return r < 0 ? r : 0;
 	if (memcmp(first.genesis.public_key, log->key.public_key, SIGNATURE_KEY_SIZE) != 0)
-		return fail_key(log, "its key is not the key that its first record names", err);
+		return fail_key(log->log_id, "its key is not the key that its first record names",
+				err);
 	return 0;
 }
 
@@ -190,6 +195,34 @@ int log_load_checkpoint(struct audit_log *log, struct sbx_error *err)
 	log->now.last = (struct log_signed){ last.checkpoint.size, last.checkpoint.head,
 					     last.checkpoint.root };
 	return check_key(log, &last, err);
+}
+
+/* ---- the key, for readers ---- */
+
+int audit_log_read_key(struct store *store, const char *log_id, struct text *out,
+		       struct sbx_error *err)
+{
+	_cleanup_text_ struct text note = TEXT_INIT;
+	struct row row = { .note = &note };
+	struct note_verifier verifier;
+	struct audit_checkpoint last;
+	int r = store_last_checkpoint(store, copy_row, &row, err);
+
+	if (r > 0)
+		r = read_signer(store, log_id, &verifier, err);
+	if (r < 0)
+		return r;
+	if (r == 0 || checkpoint_open(note.data, note.len, &verifier, &last, NULL) < 0)
+		return error_fill(err, -EBADMSG,
+				  "it has no checkpoint that is signed with the key beside it",
+				  "check the log: sbx-audit verify --full",
+				  "cannot tell the key of the log");
+	r = last.is_last_of_epoch ? make_verifier(log_id, last.next_key, &verifier, err) : 0;
+	if (r < 0)
+		return r;
+	note_verifier_add(out, &verifier);
+	return text_status(out) < 0 ? sbx_error_what(err, -ENOMEM, "cannot tell the key of the log")
+				    : 0;
 }
 
 /* ---- sign ---- */
@@ -229,7 +262,7 @@ static int make_note(struct audit_log *log, const struct audit_key *next,
 	if (next)
 		memcpy(checkpoint.next_key, next->public_key, sizeof(checkpoint.next_key));
 	if (merkle_root(&log->now.frontier, &checkpoint.root) < 0)
-		return fail_key(log, "libcrypto cannot hash", err);
+		return fail_key(log->log_id, "libcrypto cannot hash", err);
 	*ret_root = checkpoint.root;
 	return checkpoint_sign(note, &checkpoint, &log->verifier, log->key.private_key, err);
 }
@@ -254,7 +287,8 @@ int log_sign(struct audit_log *log, const struct audit_key *next, struct sbx_err
 	int r = sign(log, next, &root, err);
 
 	if (r == 0 && next)
-		r = fail_key(log, "a checkpoint of its size, which it has not made, is there", err);
+		r = fail_key(log->log_id,
+			     "a checkpoint of its size, which it has not made, is there", err);
 	if (r < 0)
 		return log_failed(log, r);
 	/* The next records will be signed together with these. */

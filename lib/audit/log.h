@@ -28,6 +28,7 @@
 struct audit_log;
 struct redactor;
 struct sbx_error;
+struct store;
 struct text;
 
 /* The line is not a valid record: nothing was added, and earlier additions stay. */
@@ -160,6 +161,12 @@ uint64_t audit_log_checkpoint_size(const struct audit_log *log);
 const char *audit_log_id(const struct audit_log *log);
 /* Adds "NAME+HEX+BASE64" for the current epoch's key. */
 void audit_log_add_verifier(const struct audit_log *log, struct text *out);
+/*
+ * The same without opening the log, beside its writer: from @store, its last segment, open for
+ * reading. -EBADMSG if the segment does not tell.
+ */
+int audit_log_read_key(struct store *store, const char *log_id, struct text *out,
+		       struct sbx_error *err);
 /* Was the end of the log altered? Then *@ret_seq is the first record in doubt. */
 bool audit_log_is_broken(const struct audit_log *log, uint64_t *ret_seq);
 

@@ -18,6 +18,11 @@ run sbx-audit tail --log="$work/log"
 check and_are_not_disturbed_by_it test "$status" -eq 0 -a -z "$err"
 run sbx-audit append --log="$work/log" </dev/null
 check another_writer_is_refused_while_the_service_has_the_log err_has 'another process is writing to it'
+run sbx-audit key --log="$work/log"
+check the_key_is_told_all_the_same test "$out" = "$(sed -n 's/.*first public key of the new one: //p' errors)"
+check without_a_message err_is ''
+run sbx-audit key change --log="$work/log"
+check but_not_changed err_has 'another process is writing to it'
 run sbx-audit serve --log="$work/other" --socket="$work/s"
 check a_second_one_on_the_socket_is_refused err_has 'another process listens there'
 run sbx-audit serve --log="$work/new" --socket=s
