@@ -102,7 +102,7 @@ static int take_verbosity(struct tool_run *run, struct sbx_error *err)
 			       : run->verbosity == 1 ? LOG_LEVEL_INFO
 						     : LOG_LEVEL_DEBUG;
 
-	if (run->verbosity == 0)
+	if (run->verbosity == 0 || environment_value(CONFIG_DEBUG_VARIABLE))
 		return 0;
 	return config_set(run->config, "log_level", log_level_name(level),
 			  run->verbosity < 0 ? "-q" : "-v", err);
@@ -165,10 +165,11 @@ static void log_begin(const struct tool_run *run)
 static void start_log(struct tool_run *run)
 {
 	log_init(&run->log, run->tool->command.name, run->verbosity,
-		 environment_value("SBX_DEBUG") != NULL, environment_value("JOURNAL_STREAM"));
+		 environment_value(CONFIG_DEBUG_VARIABLE) != NULL,
+		 environment_value("JOURNAL_STREAM"));
 	run->log.is_json = run->json;
-	/* They include -v and -q; only SBX_DEBUG overrides them. */
-	if (run->config && !environment_value("SBX_DEBUG"))
+	/* It includes -v, -q and SBX_DEBUG. */
+	if (run->config)
 		run->log.most = level_of(run);
 	log_begin(run);
 }

@@ -178,6 +178,20 @@ static struct config *config_new(void)
 	return config;
 }
 
+/* Overrides log_level in every layer; the arguments' too, which is up to the caller. */
+static int load_debug(struct config *config, char *const *environment, struct sbx_error *err)
+{
+	static const char name[] = CONFIG_DEBUG_VARIABLE "=";
+
+	for (char *const *entry = environment; entry && *entry; entry++)
+		if (strncmp(*entry, name, strlen(name)) == 0)
+			return (*entry)[strlen(name)] == '\0'
+				       ? 0
+				       : store(config, config_find_key("log_level"), "debug",
+					       CONFIG_FROM_ENVIRONMENT, CONFIG_DEBUG_VARIABLE, err);
+	return 0;
+}
+
 int config_load(const struct config_sources *sources, struct config **ret, struct sbx_error *err)
 {
 	_cleanup_config_ struct config *config = config_new();
@@ -199,6 +213,8 @@ int config_load(const struct config_sources *sources, struct config **ret, struc
 			return r;
 	}
 	r = load_environment(config, sources->environment, err);
+	if (r >= 0)
+		r = load_debug(config, sources->environment, err);
 	if (r < 0)
 		return r;
 	*ret = take_ptr(config);

@@ -33,6 +33,9 @@ enum config_origin {
 	CONFIG_FROM_ARGUMENT,
 };
 
+/* If it is not empty, log_level is debug, whatever the layers and the arguments say. */
+#define CONFIG_DEBUG_VARIABLE "SBX_DEBUG"
+
 /* Paths of the layers; NULL skips one. A missing file is an empty layer; a path that is not a
  * regular file (a FIFO) is an error. */
 struct config_sources {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
-unset SBX_COLOR SBX_PROGRESS SBX_LOG_LEVEL
+unset SBX_COLOR SBX_PROGRESS SBX_LOG_LEVEL SBX_DEBUG
 export HOME="$work/home" XDG_CONFIG_HOME="$work/config"
 mkdir -p "$work/project/.sbx" "$work/config/sbx"
 cd "$work/project" || exit 1
@@ -29,6 +29,14 @@ run sbx-config -q list
 check list_names_the_argument out_has 'log_level    error      argument    -q'
 run env SBX_LOG_LEVEL=warning sbx-config get -v log_level
 check an_argument_beats_the_environment out_is info
+
+echo 'log_level: error' >.sbx/config.yaml
+run env SBX_DEBUG=x SBX_LOG_LEVEL=warning sbx-config -q get log_level
+check debugging_beats_everything out_is debug
+run env SBX_DEBUG=x SBX_LOG_LEVEL=warning sbx-config -q list
+check list_names_the_variable_for_debugging out_has 'log_level    debug      environment SBX_DEBUG'
+run env SBX_DEBUG= sbx-config get log_level
+check an_empty_one_changes_nothing out_is error
 
 for variable in SBX_TOKEN SBX_MODE SBX_ENV SBX_DEFAULT; do
 	run env "$variable=x" sbx-config get color

@@ -212,6 +212,19 @@ static void ignores_variables_of_others_and_empty_ones(void)
 	expect_value(config, "color", "auto", CONFIG_FROM_DEFAULT, "built in");
 }
 
+static void a_variable_for_debugging_overrides_the_log_level_of_every_layer(void)
+{
+	char *levels[] = { "SBX_LOG_LEVEL=error", "SBX_DEBUG=*", "SBX_DEBUG=", NULL };
+	char *empty[] = { "SBX_DEBUG=", "SBX_DEBUG=1", "SBX_LOG_LEVEL=error", NULL };
+	_cleanup_config_ struct config *config =
+		load(&(struct config_sources){ .environment = levels });
+
+	expect_value(config, "log_level", "debug", CONFIG_FROM_ENVIRONMENT, "SBX_DEBUG");
+	config = config_free(config);
+	config = load(&(struct config_sources){ .environment = empty });
+	expect_value(config, "log_level", "error", CONFIG_FROM_ENVIRONMENT, "SBX_LOG_LEVEL");
+}
+
 static void takes_the_first_of_two_equal_variables(void)
 {
 	char *environment[] = { "SBX_COLOR=", "SBX_COLOR=never", "SBX_COLOR=always", NULL };
@@ -305,6 +318,7 @@ static const struct test tests[] = {
 	TEST(refuses_security_in_every_layer),
 	TEST(refuses_wrong_and_security_variables_by_their_name),
 	TEST(ignores_variables_of_others_and_empty_ones),
+	TEST(a_variable_for_debugging_overrides_the_log_level_of_every_layer),
 	TEST(takes_the_first_of_two_equal_variables),
 	TEST(refuses_a_wrong_argument_and_keeps_the_old_value),
 	TEST(finds_the_users_file_as_xdg_says),
