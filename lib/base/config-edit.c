@@ -103,6 +103,48 @@ static int replace_value(const struct edit *edit, const struct tree_node *node, 
 	return 0;
 }
 
+/* The number of bytes at the end of @bytes that are lines without a value: blank, or a comment. */
+static size_t count_spare(const char *bytes, size_t n_bytes)
+{
+	size_t kept = n_bytes;
+
+	while (kept > 0) {
+		const char *before = memrchr(bytes, '\n', kept - 1);
+		size_t at = before ? (size_t)(before + 1 - bytes) : 0, text = at;
+
+		while (text < kept && strchr(" \t\r\n", bytes[text]))
+			text++;
+		if (text < kept && bytes[text] != '#')
+			break;
+		kept = at;
+	}
+	return n_bytes - kept;
+}
+
+/* For a value on several lines, a list or a map: replaces all lines from the key to the next one,
+ * except the comments before that. -ENOTSUP if a comment would be lost. */
+static int replace_lines(const struct edit *edit, const struct tree_node *node, struct text *out)
+{
+	size_t at = tree_place_offset(edit->bytes, edit->n_bytes, node->key_place);
+	size_t end = edit->n_bytes;
+
+	if (node->next)
+		end = tree_place_offset(edit->bytes, end, node->next->key_place);
+	while (end < edit->n_bytes && end > at && edit->bytes[end - 1] != '\n')
+		end--;
+	end -= count_spare(edit->bytes + at, end - at);
+	if (end > at && edit->bytes[end - 1] == '\n')
+		end--;
+	if (end > at && edit->bytes[end - 1] == '\r')
+		end--;
+	if (end == at || memchr(edit->bytes + at, '#', end - at))
+		return -ENOTSUP;
+	text_add_bytes(out, edit->bytes, at);
+	text_addf(out, "%s: %s", edit->key->name, edit->value);
+	text_add_bytes(out, edit->bytes + end, edit->n_bytes - end);
+	return 0;
+}
+
 /* Inserts before the first member, with the same layout. */
 static void add_member(const struct edit *edit, size_t brace, struct text *out)
 {
@@ -146,10 +188,14 @@ static int apply(const struct edit *edit, struct text *out)
 	const struct tree_node *root = tree_root(edit->tree);
 	const struct tree_node *node = tree_get(edit->tree, root, edit->key->name);
 	size_t brace;
+	bool is_in_braces = is_braced(edit, &brace);
 
-	if (node)
-		return replace_value(edit, node, out);
-	if (is_braced(edit, &brace))
+	if (node) {
+		int r = replace_value(edit, node, out);
+
+		return r == -ENOTSUP && !is_in_braces ? replace_lines(edit, node, out) : r;
+	}
+	if (is_in_braces)
 		add_member(edit, brace, out);
 	else
 		add_line(edit, out);
@@ -169,11 +215,12 @@ static bool is_same(const struct tree_node *a, const struct tree_node *b)
 	return true;
 }
 
-/* Is @new the old tree with the key set, and nothing else? */
+/* Is @new the old tree with the key set once, and nothing else? */
 static bool is_what_was_meant(const struct edit *edit, const struct tree *new)
 {
 	const struct tree_node *root = tree_root(new), *old_root = tree_root(edit->tree);
 	bool is_new = !tree_get(edit->tree, old_root, edit->key->name);
+	size_t n_set = 0;
 
 	if (root->type != TREE_MAP || root->n_children != old_root->n_children + is_new)
 		return false;
@@ -182,7 +229,7 @@ static bool is_what_was_meant(const struct edit *edit, const struct tree *new)
 
 		if (strcmp(node->key, edit->key->name) == 0) {
 			if (node->type == TREE_NULL || node->first ||
-			    strcmp(node->text, edit->value) != 0)
+			    strcmp(node->text, edit->value) != 0 || n_set++ > 0)
 				return false;
 		} else if (!old || !is_same(old, node)) {
 			return false;
@@ -214,17 +261,55 @@ void config_add_template(struct text *out)
 	}
 }
 
+/* Mistakes after which the rest can still be parsed: the present value may be one. */
+struct mistakes {
+	struct sbx_error first;
+	int n;
+};
+
+static void count_mistake(const struct sbx_error *mistake, void *userdata)
+{
+	struct mistakes *mistakes = userdata;
+
+	if (mistakes->n++ == 0)
+		mistakes->first = *mistake;
+}
+
+static int read_leniently(const char *name, const char *text, size_t text_len,
+			  struct mistakes *ret_mistakes, struct tree **ret, struct sbx_error *err)
+{
+	struct sbx_error why = { .code = 0 };
+	int r = tree_read_all(name, text, text_len, count_mistake, ret_mistakes, ret, &why);
+
+	if (r < 0 && err)
+		*err = ret_mistakes->n > 0 ? ret_mistakes->first : why;
+	return r < 0 ? r : 0;
+}
+
+/* Is the result what was meant, and has it no more mistakes than the text before? */
+static bool is_accepted(const struct edit *edit, const struct mistakes *before,
+			const struct text *edited)
+{
+	_cleanup_tree_ struct tree *new = NULL;
+	struct mistakes after = { .n = 0 };
+
+	return read_leniently(tree_name(edit->tree), text_string(edited), edited->len, &after, &new,
+			      NULL) == 0 &&
+	       after.n <= before->n && is_what_was_meant(edit, new);
+}
+
 int config_edit(const char *file_name, const char *text, size_t text_len, const char *name,
 		const char *value, struct text *out, struct sbx_error *err)
 {
-	_cleanup_tree_ struct tree *old = NULL, *new = NULL;
+	_cleanup_tree_ struct tree *old = NULL;
 	_cleanup_text_ struct text edited = TEXT_INIT;
 	struct edit edit = { text, text_len, NULL, config_find_key(name), value };
+	struct mistakes before = { .n = 0 };
 	int r = config_check(name, value, err);
 
 	if (r < 0)
 		return r;
-	r = tree_read(file_name, text, text_len, &old, err);
+	r = read_leniently(file_name, text, text_len, &before, &old, err);
 	if (r < 0)
 		return r;
 	if (tree_root(old)->type != TREE_MAP && tree_root(old)->type != TREE_NULL)
@@ -235,9 +320,15 @@ int config_edit(const char *file_name, const char *text, size_t text_len, const 
 		return refuse(&edit, "its value is not a plain scalar on one line", err);
 	if (text_status(&edited) < 0)
 		return sbx_error_what(err, -ENOMEM, "no memory to change '%s'", file_name);
-	r = tree_read(file_name, text_string(&edited), edited.len, &new, NULL);
-	if (r < 0 || !is_what_was_meant(&edit, new))
-		return refuse(&edit, "its layout does not allow one line to be changed alone", err);
+	if (!is_accepted(&edit, &before, &edited)) {
+		if (before.n == 0)
+			return refuse(&edit,
+				      "its layout does not allow one line to be changed alone",
+				      err);
+		if (err)
+			*err = before.first;
+		return -EINVAL;
+	}
 	text_add_bytes(out, edited.data, edited.len);
 	if (text_status(out) < 0)
 		return sbx_error_what(err, -ENOMEM, "no memory to change '%s'", file_name);

@@ -66,7 +66,8 @@ int tree_read(const char *name, const void *bytes, size_t n_bytes, struct tree *
  * The same for a check: a mistake after which the rest can still be parsed (a duplicate key, an
  * ambiguous plain scalar) is passed to @report. Reading continues until the first other mistake,
  * which is in @err, or until TREE_MISTAKES_MAX. Returns the number of reported mistakes, or
- * negative errno; @err is not NULL. Use a tree with mistakes only to find more of them.
+ * negative errno; @err is not NULL. Use a tree with mistakes only to find more of them,
+ * or to correct them.
  */
 int tree_read_all(const char *name, const void *bytes, size_t n_bytes,
 		  void (*report)(const struct sbx_error *err, void *userdata), void *userdata,

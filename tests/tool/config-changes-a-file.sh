@@ -34,7 +34,21 @@ check without_a_home_the_error_shows_the_fix err_has 'set HOME, or write --where
 run env HOME=/proc/nowhere XDG_CONFIG_HOME=/proc/nowhere sbx-config set color never
 check a_directory_that_cannot_be_created_ends_with_125 has_status 125
 
-printf 'color: |\n  auto\n' >"$file"
+printf '# mine\ncolor: no # not at all\nprogress: [a,\n  b]\nlog_level: loud\n' >"$file"
+run sbx-config get color
+check a_value_that_is_none_stops_get has_status 2
+for key in color progress; do
+	run sbx-config set "$key" never
+	check "set_replaces_a_value_that_is_none_of_$key" has_status 0
+done
+run sbx-config set log_level info
+check set_replaces_a_word_that_is_no_choice has_status 0
+check the_file_is_repaired_and_its_comments_stay test "$(cat "$file")" = '# mine
+color: never # not at all
+progress: never
+log_level: info'
+
+printf 'color: [auto] # mine\n' >"$file"
 run sbx-config set color never
 check a_layout_that_cannot_be_edited_ends_with_2 has_status 2
 check the_error_shows_the_line_to_write_by_hand err_has 'write it by hand: color: never'

@@ -47,10 +47,27 @@ static const struct {
 	{ "--- {color: auto} # c\n", "color", "never", "--- {color: \"never\"} # c\n" },
 	{ "--- {color: auto} # c\n", "progress", "never",
 	  "--- {\"progress\": \"never\", color: auto} # c\n" },
-	{ "color: |\n  auto\n", "color", "never", NULL },
-	{ "color: au\n  to\n", "color", "never", NULL },
-	{ "color: [auto]\n", "color", "never", NULL },
-	{ "color: {a: b}\n", "color", "never", NULL },
+	/* What a value must not be. */
+	{ "color: no # c\nprogress: auto\n", "color", "never",
+	  "color: never # c\nprogress: auto\n" },
+	{ "color: off\nprogress: yes\n", "color", "never", "color: never\nprogress: yes\n" },
+	{ "color: never\nprogress: yes\n", "color", "auto", "color: auto\nprogress: yes\n" },
+	{ "color: ~\n", "color", "never", "color: never\n" },
+	{ "color: 0x1F\n", "color", "never", "color: never\n" },
+	{ "--- {color: on}\n", "color", "never", "--- {color: \"never\"}\n" },
+	{ "color: [auto]\n", "color", "never", "color: never\n" },
+	{ "color: {a: b}\nprogress: auto\n", "color", "never", "color: never\nprogress: auto\n" },
+	{ "color:\n- a\n- b\n\n# c\nprogress: auto\n", "color", "never",
+	  "color: never\n\n# c\nprogress: auto\n" },
+	{ "# c\r\n\"color\":\r\n  a: b\r\n# d", "color", "never", "# c\r\ncolor: never\r\n# d" },
+	{ "color: |\n  auto\n", "color", "never", "color: never\n" },
+	{ "  color: au\n    to\n  progress: auto", "color", "never",
+	  "  color: never\n  progress: auto" },
+	{ "color: [auto] # c\n", "color", "never", NULL },
+	{ "color:\n# c\n- a\n", "color", "never", NULL },
+	{ "--- {color: [auto]}\n", "color", "never", NULL },
+	{ "{\"color\": {}}", "color", "never", NULL },
+	{ "color: yes\ncolor: never\n", "color", "never", NULL },
 	{ "color: auto\n...\n", "progress", "never", NULL },
 	{ "null\n", "color", "never", NULL },
 	{ "- color\n", "color", "never", NULL },
@@ -83,12 +100,16 @@ static void says_what_to_write_by_hand_where_it_cannot_edit(void)
 	_cleanup_text_ struct text out = TEXT_INIT;
 	struct sbx_error err = { .code = 0 };
 
-	expect_eq(config_edit("c.yaml", "color: |\n  x\n", 13, "color", "never", &out, &err),
+	expect_eq(config_edit("c.yaml", "color: [x] # c\n", 15, "color", "never", &out, &err),
 		  -ENOTSUP);
 	expect_str(err.what, "c.yaml: cannot change 'color'");
 	expect_str(err.fix, "write it by hand: color: never");
 	expect_eq(config_edit("c.yaml", "a: [\n", 5, "color", "never", &out, &err), -EINVAL);
 	expect(strncmp(err.what, "c.yaml:1:4: ", 12) == 0);
+	/* A mistake that keeps it from the edit is told as everywhere else. */
+	expect_eq(config_edit("c.yaml", "color: no\ncolor: no\n", 20, "color", "never", &out, &err),
+		  -EINVAL);
+	expect_str(err.what, "c.yaml:1:8: a plain 'no' as a value");
 }
 
 static const struct test tests[] = {

@@ -185,10 +185,10 @@ static void refuses_to_save_what_is_wrong_or_cannot_be_edited(void)
 
 	layers_init(&layers);
 	expect_refused_save(layers.user_path, CONFIG_FROM_USER, -EINVAL, "one of");
-	write_file(layers.user_path, "color: |\n  auto\n");
+	write_file(layers.user_path, "color: [auto] # c\n");
 	expect_eq(config_save(layers.user_path, CONFIG_FROM_USER, "color", "never", NULL),
 		  -ENOTSUP);
-	expect_text(layers.user_path, "color: |\n  auto\n");
+	expect_text(layers.user_path, "color: [auto] # c\n");
 }
 
 static void refuses_a_directory_in_the_place_of_a_file(void)
