@@ -28,8 +28,8 @@
 #define OWN_LOG DECISION_LOG_OWN
 #define READER "sbx-audit"
 #define ARGUMENTS_MAX 12
-#define MESSAGES_MAX 16384
-#define FOUND_NOTHING 1 /* its exit status, which is not a failure */
+#define MESSAGES_MAX 16384 /* read at once */
+#define FOUND_NOTHING 1	   /* its exit status, which is not a failure */
 
 bool decision_log_is(const char *path)
 {
@@ -131,9 +131,14 @@ static void add_member(struct text *out, const char *line, size_t n, const char 
 
 /* Repeats the error of sbx-audit, the last line of its messages, which are JSON as its records are.
  */
-static int explain_reader(const char *messages, size_t n_messages, struct sbx_error *err)
+static int explain_reader(int messages_fd, struct sbx_error *err)
 {
 	_cleanup_text_ struct text what = TEXT_INIT, why = TEXT_INIT, fix = TEXT_INIT;
+	char messages[MESSAGES_MAX];
+	off_t end = lseek(messages_fd, 0, SEEK_END);
+	ssize_t n_read = pread(messages_fd, messages, sizeof(messages),
+			       end > MESSAGES_MAX ? end - MESSAGES_MAX : 0);
+	size_t n_messages = n_read < 0 ? 0 : (size_t)n_read;
 	const char *before = n_messages > 0 ? memrchr(messages, '\n', n_messages - 1) : NULL;
 	const char *line = before ? before + 1 : messages;
 	size_t n = n_messages - (size_t)(line - messages);
@@ -151,11 +156,20 @@ static int explain_reader(const char *messages, size_t n_messages, struct sbx_er
 	return -EIO;
 }
 
+static void pass_on(int messages_fd)
+{
+	char bytes[MESSAGES_MAX];
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(messages_fd, bytes, sizeof(bytes), at)) > 0 &&
+	       fd_write_all(STDERR_FILENO, bytes, (size_t)n) >= 0)
+		at += n;
+}
+
 int decision_log_close(struct decision_log *log, struct sbx_error *err)
 {
-	char messages[MESSAGES_MAX];
 	int status = -1;
-	ssize_t n;
 
 	if (log->pid <= 0)
 		return 0;
@@ -163,11 +177,9 @@ int decision_log_close(struct decision_log *log, struct sbx_error *err)
 	close_fd(&log->fd);
 	(void)process_wait(log->pid, &status);
 	log->pid = -1;
-	n = pread(log->messages_fd, messages, sizeof(messages), 0);
-	n = n < 0 ? 0 : n;
 	if (!WIFEXITED(status) || WEXITSTATUS(status) > FOUND_NOTHING)
-		return explain_reader(messages, (size_t)n, err);
-	(void)fd_write_all(STDERR_FILENO, messages, (size_t)n);
+		return explain_reader(log->messages_fd, err);
+	pass_on(log->messages_fd);
 	return 0;
 }
 

@@ -80,6 +80,25 @@ run with_own_log bash -c "sbx-audit setup >key && sbx-audit append <six && sbx-p
 check an_update_is_tried_on_the_users_own_log_unasked err_has 'apply 6 breaking'
 check and_waits_for_the_phrase cmp -s old.yaml p.yaml
 
+# More messages than fit into one read: the error is the last one, and none of the others is lost.
+mkdir loud
+cp "$(command -v sbx-policy)" loud/
+cat >loud/sbx-audit <<'END'
+#!/bin/sh
+for i in $(seq 1000); do echo "{\"level\":\"warning\",\"what\":\"message $i of many\"}" >&2; done
+[ ! -e fails ] || echo '{"what":"the disk is gone","why":"it was removed","fix":"put it back"}' >&2
+[ ! -e fails ]
+exit $(($? * 125))
+END
+chmod 755 loud/sbx-audit
+run loud/sbx-policy diff old.yaml new.yaml --replay .
+check every_message_of_sbx_audit_is_passed_on test "$(grep -c ' of many' "$work/err")" -eq 1000
+: >fails
+run loud/sbx-policy diff old.yaml new.yaml --replay .
+check its_error_is_found_behind_many_messages err_is "sbx-policy: cannot replay the log
+  why: sbx-audit: the disk is gone: it was removed
+  fix: put it back"
+
 mkdir alone
 cp "$(command -v sbx-policy)" alone/
 run alone/sbx-policy diff old.yaml new.yaml --replay .
