@@ -18,7 +18,7 @@
 	       "not before TIME (2026-01-02, today, 2h)"),                                         \
 		OPTION("until", 'u', OPTION_STRING, until, "TIME", "before TIME"),                 \
 		OPTION("event", 'e', OPTION_LIST, events, "EVENT",                                 \
-		       "of this event; may be repeated"),                                          \
+		       "of this event; may be repeated", .word = event_nth_name),                  \
 		OPTION("op", 'o', OPTION_STRING, columns[ENTRY_OP], "OP", "about this operation"), \
 		OPTION("decision", 'd', OPTION_CHOICE, columns[ENTRY_DECISION], "DECISION",        \
 		       "allow, warn, require_review, deny or pass",                                \

@@ -70,7 +70,7 @@ static const struct option_spec options[] = {
 	FLAG("best-effort-limits", best_effort, "run even if a limit cannot be enforced"),
 	PICK("min-tier", tier, "TIER", tiers, "the weakest tier to accept"),
 	PICK("tier-exactly", exact_tier, "TIER", tiers, "this tier, also where more could be had"),
-	LIST("require", require, "LAYER", "refuse to start without this layer"),
+	OPTION("require", 0, OPTION_LIST, require, "LAYER", "refuse to start without this layer", .word = spawn_nth_layer),
 	OPTION("uid", 0, OPTION_STRING, uid, "N", "as root: run the command as this user"),
 	FLAG("pty", pty, "give it its own terminal"),
 	FLAG("debug", debug, "let 'sbx-ctl exec' enter, if the policy allows it"),

@@ -234,14 +234,14 @@ static int read_fds(struct spawn_run *run, struct sbx_error *err)
 	return check_ring(run->values, fds, list->n_items, err);
 }
 
-static const char *nth_layer(const void *list, size_t i)
+const char *spawn_nth_layer(const void *list, size_t i)
 {
 	return LAYERS_ALL >> i & 1 ? layer_name((enum layer)(1u << i)) : NULL;
 }
 
 static int no_such_layer(const char *name, struct sbx_error *err)
 {
-	const struct suggest_words all = { nth_layer, NULL };
+	const struct suggest_words all = { spawn_nth_layer, NULL };
 	const char *near = suggest(name, all);
 	_cleanup_text_ struct text list = TEXT_INIT;
 	int r = sbx_error_what(err, -EINVAL, "option '--require' cannot take '%s'", name);
@@ -249,7 +249,7 @@ static int no_such_layer(const char *name, struct sbx_error *err)
 	suggest_add_all(&list, all);
 	sbx_error_why(err, "it must be one of: %s", text_string(&list));
 	sbx_error_fix(err, near ? "did you mean '%s'?" : "write one of them, such as '%s'",
-		      near ? near : nth_layer(NULL, 0));
+		      near ? near : spawn_nth_layer(NULL, 0));
 	return r;
 }
 

@@ -154,6 +154,8 @@ int spawn_take_fds(struct spawn_values *values, struct sbx_error *err);
 /* spawn-request.c: all options, with absolute paths, checked. */
 int spawn_read_request(struct spawn_run *run, int n_operands, char *operands[],
 		       struct sbx_error *err);
+/* The i-th layer for --require, or NULL; @list is not used. */
+const char *spawn_nth_layer(const void *list, size_t i);
 /* spawn-paths.c */
 int spawn_read_paths(struct spawn_run *run, struct sbx_error *err);
 /* Joined with the working directory and normalised; in the run's arena. */

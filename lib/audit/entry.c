@@ -94,7 +94,7 @@ static const char *name_at(const void *list, size_t i)
 	return NULL;
 }
 
-static const char *any_name_at(const void *list, size_t i)
+const char *event_nth_name(const void *list, size_t i)
 {
 	return i < N_ELEMENTS(events) ? events[i].name : NULL;
 }
@@ -133,7 +133,7 @@ int event_unknown(const char *name, size_t n_bytes, struct sbx_error *err)
 /* There are too many events to list them all in an error. */
 int event_unknown_in_log(const char *name, size_t n_bytes, struct sbx_error *err)
 {
-	if (!tell_unknown(name, n_bytes, (struct suggest_words){ .word = any_name_at }, err))
+	if (!tell_unknown(name, n_bytes, (struct suggest_words){ .word = event_nth_name }, err))
 		sbx_error_fix(err, "use one of those that sbx-audit-layout(7) lists, such as '%s'",
 			      events[0].name);
 	return -EINVAL;

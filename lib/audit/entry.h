@@ -50,6 +50,8 @@ int event_unknown(const char *name, size_t n_bytes, struct sbx_error *err);
 int event_unknown_in_log(const char *name, size_t n_bytes, struct sbx_error *err);
 /* The i-th event, for lists and completions; NULL after the last one. */
 const struct audit_event *event_at(size_t i);
+/* Its name; @list is not used. */
+const char *event_nth_name(const void *list, size_t i);
 
 /* ---- records ---- */
 

@@ -25,10 +25,9 @@ static void add_value(struct text *out, const struct option_spec *spec)
 	if (completion_takes_path(spec))
 		text_add(out, " compopt -o filenames; "
 			      "mapfile -t COMPREPLY < <(compgen -f -- \"$cur\");");
-	if (spec->choices) {
+	if (completion_has_choices(spec)) {
 		text_add(out, " mapfile -t COMPREPLY < <(compgen -W '");
-		for (const char *const *choice = spec->choices; *choice; choice++)
-			text_addf(out, "%s%s", choice == spec->choices ? "" : " ", *choice);
+		completion_add_choices(out, spec);
 		text_add(out, "' -- \"$cur\");");
 	}
 	if (spec->lister)

@@ -25,10 +25,9 @@ static void add_option(struct text *out, const char *tool, const char *verb,
 		text_addf(out, " -s %c", spec->letter);
 	if (completion_takes_value(spec))
 		text_add(out, completion_takes_path(spec) ? " -r -F" : " -x");
-	if (spec->choices) {
+	if (completion_has_choices(spec)) {
 		text_add(out, " -a '");
-		for (const char *const *choice = spec->choices; *choice; choice++)
-			text_addf(out, "%s%s", choice == spec->choices ? "" : " ", *choice);
+		completion_add_choices(out, spec);
 		text_add(out, "'");
 	}
 	if (spec->lister)

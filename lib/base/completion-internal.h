@@ -20,5 +20,9 @@ void completion_add_function_name(struct text *out, const char *tool);
 void completion_add_escaped(struct text *out, const char *words, const char *special,
 			    const char *quote);
 bool completion_takes_value(const struct option_spec *spec);
+/* Is its value one of a few words? */
+bool completion_has_choices(const struct option_spec *spec);
+/* Adds them, separated by spaces. */
+void completion_add_choices(struct text *out, const struct option_spec *spec);
 /* Is its value the name of a file? */
 bool completion_takes_path(const struct option_spec *spec);

@@ -20,11 +20,10 @@ static void add_value(struct text *out, const struct option_spec *spec)
 		text_add(out, "_files");
 	if (spec->lister)
 		text_addf(out, COMPADD, spec->lister);
-	if (!spec->choices)
+	if (!completion_has_choices(spec))
 		return;
 	text_add(out, "(");
-	for (const char *const *choice = spec->choices; *choice; choice++)
-		text_addf(out, "%s%s", choice == spec->choices ? "" : " ", *choice);
+	completion_add_choices(out, spec);
 	text_add(out, ")");
 }
 

@@ -83,6 +83,21 @@ bool completion_takes_value(const struct option_spec *spec)
 	return spec->metavar != NULL;
 }
 
+bool completion_has_choices(const struct option_spec *spec)
+{
+	return spec->choices || spec->word;
+}
+
+void completion_add_choices(struct text *out, const struct option_spec *spec)
+{
+	const char *word;
+
+	for (size_t i = 0; (word = spec->word ? spec->word(NULL, i) : spec->choices[i]); i++) {
+		text_add(out, i > 0 ? " " : "");
+		text_add(out, word);
+	}
+}
+
 bool completion_takes_path(const struct option_spec *spec)
 {
 	return spec->kind == OPTION_PATH || spec->kind == OPTION_PATHS;

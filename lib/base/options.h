@@ -50,8 +50,11 @@ struct option_spec {
 	const char
 		*redirection; /* OPTION_FD: how a shell opens it, ">FILE"; NULL: it is a socket */
 	const char *opener;   /* of a socket: a command that starts another one with it, or NULL */
-	const char *lister;   /* a command that prints the words to choose from, a line each, which
-				 no shell would expand; NULL: there is none */
+	/* The i-th of the words that the tool accepts, where they are not an array of choices, for
+	 * completions; NULL after the last. @list is not used. */
+	const char *(*word)(const void *list, size_t i);
+	const char *lister; /* a command that prints the words to choose from, a line each, which
+			       no shell would expand; NULL: there is none */
 };
 
 /*

@@ -80,6 +80,19 @@ check a_command_is_offered_to_call_too offers echo
 complete_line sbx-ring recv --transport t
 check transports_are_offered offers tcp
 
+complete_line sbx-spawn --require p
+check a_layer_is_offered_to_require test "$out" = pid
+complete_line sbx-spawn --require ''
+while read -r layer; do
+	check "the_layer_${layer}_of_the_page_is_offered" offers "$layer"
+done <<<"$(grep -A 3 '^\*--require\*' "$SBX_SOURCE/man/sbx-spawn.1.scd" | grep -o '_[a-z-]*_' | tr -d _)"
+for verb in query tail stats; do
+	complete_line sbx-audit "$verb" --event log_c
+	check "an_event_is_offered_to_$verb" offers log_created
+	complete_line sbx-audit "$verb" -e = sandbox_
+	check "so_it_is_behind_its_letter_to_$verb" offers sandbox_failed
+done
+
 complete_line sbx-policy update --from h
 check a_file_is_offered_although_another_verb_has_an_option_of_that_name offers here.txt
 complete_line sbx-policy token --from h

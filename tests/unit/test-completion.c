@@ -30,8 +30,20 @@ static const struct option_spec common[] = {
 	OPTION_END,
 };
 
+static const char *nth_layer(const void *list, size_t i)
+{
+	static const char *const layers[] = { "pid", "landlock", NULL };
+
+	return layers[i];
+}
+
 static const struct option_spec check_options[] = {
 	{ .name = "strict", .kind = OPTION_FLAG, .help = "warnings are errors" },
+	{ .name = "layer",
+	  .kind = OPTION_LIST,
+	  .metavar = "LAYER",
+	  .word = nth_layer,
+	  .help = "may be repeated" },
 	{ .name = "from",
 	  .kind = OPTION_STRING,
 	  .metavar = "NAME",
@@ -71,6 +83,7 @@ static void the_inventory_names_every_option_and_verb(void)
 				      "option\t-\t--color\t-\n"
 				      "verb\tcheck\n"
 				      "option\tcheck\t--strict\t-\n"
+				      "option\tcheck\t--layer\t-\n"
 				      "option\tcheck\t--from\t-\n"
 				      "verb\tlist\n"
 				      "verb\tshow\n");
@@ -134,6 +147,22 @@ static void names_come_from_a_command_for_an_option_and_an_operand(void)
 	}
 }
 
+static void words_of_a_function_are_offered_like_choices(void)
+{
+	static const char *const rows[][2] = {
+		{ "bash", "'check --layer') mapfile -t COMPREPLY < <(compgen -W 'pid landlock'" },
+		{ "zsh", "'*''--layer=[may be repeated]:LAYER:(pid landlock)'" },
+		{ "fish", "-l layer -x -a 'pid landlock'" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		_cleanup_text_ struct text out = TEXT_INIT;
+
+		expect_eq(completion_add(&out, rows[i][0], &with_verbs, common), 0);
+		expect(strstr(text_string(&out), rows[i][1]) != NULL);
+	}
+}
+
 static void refuses_an_unknown_shell(void)
 {
 	_cleanup_text_ struct text out = TEXT_INIT;
@@ -148,6 +177,7 @@ static const struct test tests[] = {
 	TEST(a_help_text_cannot_break_out_of_its_quotes),
 	TEST(a_command_is_completed_as_a_command),
 	TEST(names_come_from_a_command_for_an_option_and_an_operand),
+	TEST(words_of_a_function_are_offered_like_choices),
 	TEST(refuses_an_unknown_shell),
 	TEST_END,
 };
