@@ -165,7 +165,7 @@ static const struct policy_key keys[] = {
 	{ "net.limits.bytes", KEY_SIZE, SET | POS, NULL, "all of them together, in both directions" },
 	{ "net.limits.rate", KEY_SIZE, SET | POS, NULL, "all of them together, per second" },
 	{ "net.unix", KEY_LIST, SET, NULL, "Unix sockets of the host that the command may use" },
-	{ "net.unix[]", KEY_PATH, SET, NULL, "a socket" },
+	{ "net.unix[]", KEY_FILE, SET, NULL, "a socket" },
 
 	{ "plugins", KEY_MAP, 0, NULL, "layers that are required to start" },
 	{ "plugins.namespaces", KEY_BOOL, SET, NULL, "namespaces" },
@@ -228,7 +228,7 @@ static const struct policy_key keys[] = {
 	{ "env.set", KEY_MAP, 0, NULL, "variables with a value" },
 	{ "env.set.*", KEY_TEXT, SET, NULL, "a value" },
 	{ "env.secrets", KEY_MAP, 0, NULL, "variables with the path of a file's private copy" },
-	{ "env.secrets.*", KEY_PATH, SET, NULL, "the file" },
+	{ "env.secrets.*", KEY_FILE, SET, NULL, "the file" },
 	{ "working_dir", KEY_PATH, SET, NULL, "working directory of the command" },
 	{ "hostname", KEY_WORD, SET, NULL, "host name in the sandbox" },
 
@@ -346,6 +346,7 @@ static const char *const values[N_KEY_TYPES] = {
 	[KEY_WORD] = STRING(WORD_PATTERN),
 	[KEY_SYSCALL] = STRING("^[a-z0-9_]+$"),
 	[KEY_PATH] = STRING("^(/|[.]$|[.]/)"),
+	[KEY_FILE] = STRING("^[.]?/[^/]"),
 	[KEY_SHA256] = STRING("^[0-9A-Fa-f]{64}$"),
 	[KEY_HOST_PORT] = "{\"type\":\"string\",\"minLength\":1}",
 	[KEY_TEXTS] = "{\"type\":\"string\",\"minLength\":1}",

@@ -33,6 +33,7 @@ enum key_type {
 	KEY_WORD,    /* letters, digits, '_', '-', '.'; with an optional '*' at the end */
 	KEY_SYSCALL, /* the name of a system call */
 	KEY_PATH,    /* absolute and normal, or relative to the project: "./x" */
+	KEY_FILE,    /* the same, but of a file, so neither the root nor the project */
 	KEY_SHA256,  /* 64 hex digits */
 	KEY_CHOICE,
 	KEY_HOST_PORT, /* "example.com", "*.example.com:8443", "10.0.0.1", "[::1]:80" */

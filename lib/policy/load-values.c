@@ -15,6 +15,7 @@
 #include "base/path.h"
 #include "base/suggest.h"
 #include "base/units.h"
+#include "policy/enforcement.h"
 #include "policy/glob.h"
 #include "policy/network.h"
 #include "policy/syscall.h"
@@ -100,6 +101,24 @@ static int parse_path(const char *text, uint64_t *ret, struct sbx_error *err)
 		"it must be absolute, or begin with './' for the project, and have no '..', "
 		"no '//' and no '/' at its end",
 		"write it like /srv/data or ./data", "not a path: '%s'", text);
+}
+
+/* A directory as the path of a socket would grant everything below it. */
+static int parse_file(const char *text, uint64_t *ret, struct sbx_error *err)
+{
+	int r = parse_path(text, ret, err);
+
+	if (r < 0)
+		return r;
+	if (strcmp(text, "/") == 0 || strcmp(text, ".") == 0)
+		return error_fill(err, -EINVAL, "it is a directory", "name the file itself",
+				  "not a file: '%s'", text);
+	if (path_is_of_reader(text))
+		return error_fill(err, -EINVAL,
+				  "it means the process that reads it: here sbx-spawn, inside the "
+				  "command",
+				  "name a file that no process owns", "not a file: '%s'", text);
+	return 0;
 }
 
 static int parse_sha256(const char *text, uint64_t *ret, struct sbx_error *err)
@@ -289,6 +308,7 @@ static const struct type_row {
 	[KEY_SYSCALL] = { "a system call", BIT(TREE_STRING), "put its name in quotes",
 			  .parse = parse_syscall },
 	[KEY_PATH] = { "a path", BIT(TREE_STRING), "put it in quotes", .parse = parse_path },
+	[KEY_FILE] = { "a path", BIT(TREE_STRING), "put it in quotes", .parse = parse_file },
 	[KEY_SHA256] = { "a SHA-256", BIT(TREE_STRING), "write its 64 hex digits, in quotes",
 			 .parse = parse_sha256 },
 	[KEY_CHOICE] = { "a word", BIT(TREE_STRING) | BIT(TREE_NULL), "write one of its values",

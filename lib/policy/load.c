@@ -165,6 +165,17 @@ static void finish_settings(struct loader *loader)
 	}
 }
 
+/* The name of a secret is that of a file. */
+static void check_secret_name(struct loader *loader, const struct setting *secret, const char *name)
+{
+	if (strlen(name) <= NAME_MAX)
+		return;
+	load_mistake(loader, secret->place.at, NULL, "shorten it",
+		     "'env.secrets' has a name that is longer than %d bytes", NAME_MAX);
+	sbx_error_why(&loader->mistake, "a file in " VIEW_SECRETS " gets this name, which has %zu",
+		      strlen(name));
+}
+
 /* Only one of a value and the path of a secret's copy can be in a variable. */
 static void check_secrets(struct loader *loader)
 {
@@ -175,6 +186,8 @@ static void check_secrets(struct loader *loader)
 		_cleanup_text_ struct text path = TEXT_INIT;
 		const struct setting *value;
 
+		if (name)
+			check_secret_name(loader, &policy->settings[i], name);
 		text_addf(&path, "env.set.%s", name ? name : "");
 		value = name ? policy_get_setting(policy, text_string(&path)) : NULL;
 		if (!value)

@@ -118,6 +118,13 @@ static void refuses_paths_that_would_silently_not_match(void)
 		{ "mounts: [{target: /a, source: ../b}]\n", "1:31", "'..'" },
 		{ "mounts: [{target: /a, source: ~/b}]\n", "1:31", "'~'" },
 		{ "working_dir: $PWD\n", "1:14", "variables" },
+		{ "net: {unix: [/]}\n", "1:14", "it is a directory" },
+		{ "net: {unix: [/run/a, .]}\n", "1:22", "name the file itself" },
+		{ "net: {unix: [/proc/self/a]}\n", "1:14", "the process that reads it" },
+		{ "net: {unix: [a]}\n", "1:14", "absolute" },
+		{ "env: {secrets: {A: /}}\n", "1:20", "it is a directory" },
+		{ "env: {secrets: {A: .}}\n", "1:20", "it is a directory" },
+		{ "env: {secrets: {A: /proc/self/environ}}\n", "1:20", "sbx-spawn" },
 		{ "extensions: [{name: e, command: [rules]}]\n", "1:34", "absolute path" },
 		{ "extensions: [{name: e, command: []}]\n", "1:33", "the list is empty" },
 	};
@@ -190,6 +197,20 @@ static void refuses_a_name_of_more_than_200_bytes(void)
 	expect(says(&err, "longer than 200 bytes"));
 }
 
+static void refuses_the_name_of_a_secret_that_no_file_can_have(void)
+{
+	for (int len = 255; len <= 256; len++) {
+		_cleanup_policy_ struct policy *policy = NULL;
+		_cleanup_free_ char *text = NULL;
+		struct sbx_error err = { .code = 0 };
+
+		expect(asprintf(&text, "env: {secrets: {A%0*d: /a}}\n", len - 1, 0) > 0);
+		expect_eq(policy_load("p.yaml", text, strlen(text), &policy, &err),
+			  len > 255 ? -EINVAL : 0);
+		expect(len == 255 || (says(&err, "longer than 255 bytes") && err.fix[0]));
+	}
+}
+
 static void refuses_a_manifest_that_contradicts_itself(void)
 {
 	static const struct refusal cases[] = {
@@ -228,6 +249,7 @@ static const struct test tests[] = {
 	TEST(refuses_wrong_hosts_networks_and_ports),
 	TEST(refuses_texts_that_say_nothing),
 	TEST(refuses_a_name_of_more_than_200_bytes),
+	TEST(refuses_the_name_of_a_secret_that_no_file_can_have),
 	TEST(refuses_a_manifest_that_contradicts_itself),
 	TEST(refuses_manifest_entries_that_sbx_cannot_carry_out),
 	TEST_END,
