@@ -214,9 +214,26 @@ static bool is_repeated(const struct policy *policy, size_t i, const char *targe
 	return false;
 }
 
+/* A sandbox has its own /proc and /dev: those of the host show its processes and devices. No kernel
+ * has overlays over a /proc. */
+static const char *system_refusal(const struct policy_mount *mount, const char **ret_fix)
+{
+	const char *target = mount->target->text, *source = mount->source ? mount->source : target;
+
+	if (!mount_modes[mount->mode].has_source)
+		return NULL;
+	*ret_fix = "leave it out; 'devices' shows devices";
+	if (mount->mode != MOUNT_OVERLAY && strcmp(source, target) == 0 &&
+	    (path_is_at_or_below(target, "/proc") || path_is_at_or_below(target, "/dev")))
+		return "the sandbox has its own /proc and /dev";
+	*ret_fix = "leave it out: the sandbox has its own /proc";
+	return path_is_at_or_below(source, "/proc") ? "it shows the processes of the host" : NULL;
+}
+
 const char *mount_refusal(const struct policy *policy, size_t i, const char **ret_fix)
 {
 	struct policy_mount mount;
+	const char *why;
 
 	if (!policy_get_mount(policy, i, &mount))
 		return NULL;
@@ -238,6 +255,9 @@ const char *mount_refusal(const struct policy *policy, size_t i, const char **re
 	if (path_is_of_reader(mount.target->text))
 		return "'/proc/self' means the process that reads it: here sbx-spawn, inside the "
 		       "command";
+	why = system_refusal(&mount, ret_fix);
+	if (why)
+		return why;
 	*ret_fix = "leave one of them out";
 	return is_repeated(policy, i, mount.target->text)
 		       ? "an earlier entry of 'mounts' has the same target"

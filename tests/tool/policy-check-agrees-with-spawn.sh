@@ -49,6 +49,12 @@ all_operations_with_a_caller	0	capabilities:| - $system| - {name: r, match: {op:
 all_operations	0	capabilities:| - {name: s, match: {op: '*'}, action: allow}
 a_mount_at_the_root	3	capabilities:| - $system|mounts: [{target: /, mode: tmpfs}]
 a_mount_from_the_root	3	capabilities:| - $system|mounts: [{target: /mnt, source: /, mode: ro}]
+a_mount_of_the_hosts_processes	3	capabilities:| - $system|mounts: [{target: /mnt, source: /proc/none, mode: rw}]
+a_mount_of_its_own_processes	3	capabilities:| - $system|mounts: [{target: /proc, source: /proc}]
+an_overlay_over_processes	3	capabilities:| - $system|mounts: [{target: /mnt, source: /proc/tty, mode: overlay}]
+a_mount_of_a_device	3	capabilities:| - $system|mounts: [{target: /dev/null}]
+a_mount_of_something_else_at_a_device	0	capabilities:| - $system|mounts: [{target: /dev/sbx-test, source: /usr, mode: ro}]
+a_tmpfs_among_processes	0	capabilities:| - $system|mounts: [{target: /proc/tty, mode: tmpfs}]
 two_mounts_at_one_target	5	capabilities:| - $system|mounts:| - {target: /mnt, source: /usr, mode: ro}| - {target: /mnt, source: /etc, mode: ro}
 a_mount_of_another_directory	0	capabilities:| - $system|mounts: [{target: /mnt, source: /usr, mode: ro}]
 a_mount_on_a_denied_target	4	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /mnt}, action: deny}|mounts: [{target: /mnt, source: /usr, mode: ro}]
