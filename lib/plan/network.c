@@ -23,6 +23,7 @@
 
 static const char *const proxy_addresses[] = { LISTEN_IPV4, LISTEN_IPV6 };
 #define N_PROXY_LISTENERS N_ELEMENTS(proxy_addresses)
+_Static_assert(N_PROXY_LISTENERS == PROXY_LISTENERS, "sbx-policy check counts them, too");
 
 static bool is_using_inet(const struct planner *planner)
 {
@@ -37,7 +38,7 @@ bool is_limiting_ports(const struct planner *planner)
 
 uint16_t planner_proxy_port(const struct planner *planner)
 {
-	return planner->request->proxy_port ? planner->request->proxy_port : 8080;
+	return planner->request->proxy_port ? planner->request->proxy_port : PROXY_PORT;
 }
 
 static bool is_known(const struct planner *planner, uint16_t port, bool bind)
@@ -101,7 +102,9 @@ static int check_ports(struct planner *planner)
 					    "use another port, or --proxy-port for the proxy");
 	}
 	if (n_listeners > LISTENERS_MAX)
-		return refuse_ports(planner, "there are more than 32", "name fewer");
+		return refuse_ports(
+			planner, "there are more than 32, with the two of sbx-proxy if it is used",
+			"name fewer");
 	return 0;
 }
 
@@ -112,7 +115,8 @@ static int check_policys_ports(struct planner *planner)
 
 	if (!planner->policy)
 		return 0;
-	enforcement = ports_enforcement(planner->policy);
+	enforcement = ports_enforcement(planner->policy, planner->chosen.net_mode,
+					planner_proxy_port(planner));
 	return enforcement_refuse(planner->policy, &enforcement, planner->err);
 }
 

@@ -639,6 +639,24 @@ static int check_nested(struct checker *checker, struct judge *judge)
 	return 0;
 }
 
+/* Landlock would keep nested sandboxes from mounting. */
+static void check_nested_landlock(struct checker *checker)
+{
+	static const char *const settings[] = { "isolation.landlock", "plugins.landlock" };
+
+	for (size_t i = 0; policy_is_nested(checker->policy) && i < N_ELEMENTS(settings); i++) {
+		const struct setting *setting = policy_get_setting(checker->policy, settings[i]);
+
+		if (!setting || setting->number == 0)
+			continue;
+		check_warn(checker, CHECK_SETTING, setting->place,
+			   "a sandbox with 'isolation.nested' has no Landlock",
+			   "remove it, or 'isolation.nested'", "no sandbox can have '%s'",
+			   setting->path);
+		checker->warning.is_refused = true;
+	}
+}
+
 static int check_mounts(struct checker *checker, struct judge *judge)
 {
 	struct policy_mount mount;
@@ -672,6 +690,7 @@ int check_judged(struct checker *checker)
 
 	if (r < 0)
 		return r;
+	check_nested_landlock(checker);
 	/* A command in the host's network namespace has no separate loopback. */
 	r = checker->net_mode == NET_HOST ? 0 : check_ports(checker, &judge);
 	return r < 0 ? r : check_nested(checker, &judge);

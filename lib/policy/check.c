@@ -304,7 +304,7 @@ static const enum check_kind kind_of_problem[N_PROBLEMS] = {
 	[PROBLEM_BIND] = CHECK_NETWORK,		 [PROBLEM_REVIEW] = CHECK_NETWORK,
 	[PROBLEM_READER] = CHECK_PATH,		 [PROBLEM_NAME] = CHECK_PATH,
 	[PROBLEM_HOSTNAME] = CHECK_SETTING,	 [PROBLEM_PORTS] = CHECK_SETTING,
-	[PROBLEM_PORT_TWICE] = CHECK_SETTING,
+	[PROBLEM_PORT_TWICE] = CHECK_SETTING,	 [PROBLEM_PROXY_PORT] = CHECK_SETTING,
 };
 
 static void warn_unless_held(struct checker *checker, enum check_kind kind,
@@ -380,7 +380,7 @@ static void check_settings(struct checker *checker)
 	enforcement = hostname_enforcement(checker->policy);
 	warn_unless_held(checker, kind_of_problem[enforcement.problem], &enforcement);
 	/* A command in the host's network namespace has no separate loopback. */
-	enforcement = ports_enforcement(checker->policy);
+	enforcement = ports_enforcement(checker->policy, checker->net_mode, PROXY_PORT);
 	if (checker->net_mode != NET_HOST)
 		warn_unless_held(checker, kind_of_problem[enforcement.problem], &enforcement);
 	/* No program of this version reads them. */

@@ -522,10 +522,11 @@ struct rule_enforcement hostname_enforcement(const struct policy *policy)
 	return (struct rule_enforcement){ .state = ENFORCEMENT_HELD };
 }
 
-struct rule_enforcement ports_enforcement(const struct policy *policy)
+struct rule_enforcement ports_enforcement(const struct policy *policy, enum net_mode mode,
+					  uint16_t proxy_port)
 {
+	size_t n = net_mode_has_proxy(mode) ? PROXY_LISTENERS : 0;
 	bool is_connected[UINT16_MAX + 1] = { false };
-	size_t n = 0;
 
 	for (size_t i = 0; i < policy->n_settings; i++) {
 		const struct setting *setting = &policy->settings[i];
@@ -537,10 +538,16 @@ struct rule_enforcement ports_enforcement(const struct policy *policy)
 		if (n > LOOPBACK_PORTS_MAX)
 			return refuse_setting(setting, PROBLEM_PORTS);
 	}
-	for (size_t i = 0; i < policy->n_settings; i++)
-		if (setting_below(&policy->settings[i], "net.loopback.bind[") &&
-		    is_connected[policy->settings[i].number & UINT16_MAX])
-			return refuse_setting(&policy->settings[i], PROBLEM_PORT_TWICE);
+	for (size_t i = 0; i < policy->n_settings; i++) {
+		const struct setting *setting = &policy->settings[i];
+		bool is_bound = setting_below(setting, "net.loopback.bind[");
+
+		if (is_bound && is_connected[setting->number & UINT16_MAX])
+			return refuse_setting(setting, PROBLEM_PORT_TWICE);
+		if (net_mode_has_proxy(mode) && setting->number == proxy_port &&
+		    (is_bound || setting_below(setting, "net.loopback.connect[")))
+			return refuse_setting(setting, PROBLEM_PROXY_PORT);
+	}
 	return (struct rule_enforcement){ .state = ENFORCEMENT_HELD };
 }
 
@@ -604,11 +611,14 @@ static const struct {
 			       "the kernel limits host names to 64 bytes",
 			       "shorten it, or type --hostname" },
 	[PROBLEM_PORTS] = { " is one port too many", NULL,
-			    "a sandbox connects to at most 32 ports of the host's loopback",
+			    "a sandbox connects to at most 32 ports of the host's loopback, or to 30 with sbx-proxy",
 			    "name fewer" },
 	[PROBLEM_PORT_TWICE] = { " is also in 'net.loopback.connect'", NULL,
 				 "only one program can listen on a port inside: sbx, which forwards connections to the host, or the command",
 				 "name it once" },
+	[PROBLEM_PROXY_PORT] = { " is the port of sbx-proxy", NULL,
+				 "sbx-proxy listens on this port inside, unless --proxy-port names another one",
+				 "name another port, or pass --proxy-port to sbx-spawn" },
 };
 
 static const struct {

@@ -50,6 +50,7 @@ enum enforcement_problem {
 	PROBLEM_HOSTNAME,
 	PROBLEM_PORTS,
 	PROBLEM_PORT_TWICE,
+	PROBLEM_PROXY_PORT,
 	N_PROBLEMS,
 };
 
@@ -84,7 +85,9 @@ struct rule_enforcement mode_enforcement(const struct policy *policy,
 /* For settings that no sandbox can provide unless an option overrides them: the hostname; ports of
  * the loopback. */
 struct rule_enforcement hostname_enforcement(const struct policy *policy);
-struct rule_enforcement ports_enforcement(const struct policy *policy);
+/* @proxy_port: where sbx-proxy listens inside, if @mode has it. */
+struct rule_enforcement ports_enforcement(const struct policy *policy, enum net_mode mode,
+					  uint16_t proxy_port);
 
 /* Does the rule give a sandboxed command any access to the network? */
 bool rule_grants_network(const struct policy *policy, const struct rule *rule);

@@ -67,6 +67,9 @@ enum net_mode {
 
 /* Maximum number of ports of the host's loopback that can be forwarded into one sandbox. */
 #define LOOPBACK_PORTS_MAX 32
+/* Of these the listeners of sbx-proxy inside, on 127.0.0.1 and ::1, and their port by default. */
+#define PROXY_LISTENERS 2
+#define PROXY_PORT 8080
 
 /* NULL-terminated. */
 extern const char *const net_mode_names[];

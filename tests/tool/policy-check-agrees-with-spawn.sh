@@ -55,6 +55,9 @@ an_overlay_over_processes	3	capabilities:| - $system|mounts: [{target: /mnt, sou
 a_mount_of_a_device	3	capabilities:| - $system|mounts: [{target: /dev/null}]
 a_mount_of_something_else_at_a_device	0	capabilities:| - $system|mounts: [{target: /dev/sbx-test, source: /usr, mode: ro}]
 a_tmpfs_among_processes	0	capabilities:| - $system|mounts: [{target: /proc/tty, mode: tmpfs}]
+nested_sandboxes_with_landlock	2	capabilities: [{name: all, match: {op: '*'}, action: allow}]|isolation: {nested: true, landlock: true}
+nested_sandboxes_without_landlock	0	capabilities: [{name: all, match: {op: '*'}, action: allow}]|isolation: {nested: true, landlock: false}
+nested_sandboxes_with_the_plugin	3	version: 1|capabilities: [{name: all, match: {op: '*'}, action: allow}]|plugins: {landlock: true}|isolation: {nested: true}
 two_mounts_at_one_target	5	capabilities:| - $system|mounts:| - {target: /mnt, source: /usr, mode: ro}| - {target: /mnt, source: /etc, mode: ro}
 a_mount_of_another_directory	0	capabilities:| - $system|mounts: [{target: /mnt, source: /usr, mode: ro}]
 a_mount_on_a_denied_target	4	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /mnt}, action: deny}|mounts: [{target: /mnt, source: /usr, mode: ro}]
@@ -89,12 +92,16 @@ a_port_that_a_rule_denies_by_address	4	capabilities:| - $system| - {name: r, mat
 a_port_to_listen_on_that_a_rule_denies_connecting_to	0	capabilities:| - $system| - {name: r, match: {op: net.connect}, action: deny}|net: {loopback: {bind: [4000]}}
 ports_33_on_the_hosts_network	0	capabilities:| - $system|net: {mode: host, loopback: {connect: [$ports32, 4033]}}
 ports_33_to_listen_on	0	capabilities:| - $system|net: {loopback: {bind: [$ports32, 4033]}}
+ports_32_beside_a_proxy	1	net: {mode: proxy, loopback: {connect: [$ports32]}}|capabilities:| - $system
+ports_30_beside_a_proxy	0	net: {mode: proxy, loopback: {connect: [${ports32%,4031,4032}]}}|capabilities:| - $system
+the_port_of_the_proxy	1	net: {mode: proxy, loopback: {bind: [8080]}}|capabilities:| - $system
+the_port_of_no_proxy	0	net: {loopback: {connect: [8080]}}|capabilities:| - $system
 a_port_for_both	5	capabilities:| - $system|net:|  loopback: {connect: [4000],|   bind: [4001, 4000]}
 a_manifest_with_the_network	0	{"sandbox": {"config": {"allowNetworkAccess": true}}}
 END
 }
 
-names_place() { err_has "p.yaml:$1: " || err_has "p.yaml:$1 'mounts" || err_has "p.yaml:$1 'net.loopback"; }
+names_place() { err_has "p.yaml:$1: " || err_has "p.yaml:$1 'mounts" || err_has "p.yaml:$1 'net.loopback" || err_has "p.yaml:$1 'isolation.landlock'" || err_has "p.yaml:$1 'plugins.landlock'"; }
 
 mkdir "$project/src" "$project/src/a"
 places
