@@ -564,6 +564,47 @@ static int check_denied(struct checker *checker, const struct policy_mount *moun
 	return 0;
 }
 
+/* A rule can deny to read a secret, or its copy inside. */
+static int check_secret(struct checker *checker, struct judge *judge, const struct setting *setting,
+			const char *name)
+{
+	const char *outside, *inside;
+	const struct rule *rule;
+	int r = judge_open(judge, checker->policy);
+
+	if (r < 0)
+		return r;
+	outside = view_setting_path(setting->text, NO_PROJECT, &judge->arena);
+	inside = view_setting_path(name, VIEW_SECRETS, &judge->arena);
+	if (!outside || !inside)
+		return -ENOMEM;
+	rule = find_denial(judge, inside, operation_set("fs.read"));
+	if (!rule)
+		rule = find_denial(judge, outside, operation_set("fs.read"));
+	if (!rule)
+		return 0;
+	check_warn(checker, CHECK_SETTING, setting->place, NULL,
+		   "remove the secret, or except it from the denying rule",
+		   "no sandbox can have '%s'", setting->path);
+	say_denial(checker, rule);
+	checker->warning.is_refused = true;
+	return 0;
+}
+
+static int check_secrets(struct checker *checker, struct judge *judge)
+{
+	const struct policy *policy = checker->policy;
+
+	for (size_t i = 0; i < policy->n_settings; i++) {
+		const char *name = setting_below(&policy->settings[i], "env.secrets.");
+		int r = name ? check_secret(checker, judge, &policy->settings[i], name) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 /* Warns about a port of "net.loopback" that a rule denies. */
 static void check_port(struct checker *checker, const struct judge *judge,
 		       const struct setting *setting, const char *operation)
@@ -691,6 +732,9 @@ int check_judged(struct checker *checker)
 	if (r < 0)
 		return r;
 	check_nested_landlock(checker);
+	r = check_secrets(checker, &judge);
+	if (r < 0)
+		return r;
 	/* A command in the host's network namespace has no separate loopback. */
 	r = checker->net_mode == NET_HOST ? 0 : check_ports(checker, &judge);
 	return r < 0 ? r : check_nested(checker, &judge);

@@ -55,6 +55,11 @@ an_overlay_over_processes	3	capabilities:| - $system|mounts: [{target: /mnt, sou
 a_mount_of_a_device	3	capabilities:| - $system|mounts: [{target: /dev/null}]
 a_mount_of_something_else_at_a_device	0	capabilities:| - $system|mounts: [{target: /dev/sbx-test, source: /usr, mode: ro}]
 a_tmpfs_among_processes	0	capabilities:| - $system|mounts: [{target: /proc/tty, mode: tmpfs}]
+a_secret_with_a_denied_copy	4	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /run/secrets}, action: deny}|env: {secrets: {T: /etc/hostname}}
+a_secret_with_another_denied_copy	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /run/secrets/U}, action: deny}|env: {secrets: {T: /etc/hostname}}
+a_secret_that_must_not_be_written	0	capabilities:| - $system| - {name: r, match: {op: fs.write, path: /run/secrets}, action: deny}|env: {secrets: {T: /etc/hostname}}
+a_denied_file_as_a_secret	4	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /etc/hostname}, action: deny}|env: {secrets: {T: /etc/hostname}}
+a_secret_that_must_not_be_listed	0	capabilities:| - $system| - {name: r, match: {op: fs.list, path: [/run/secrets, /etc]}, action: deny}|env: {secrets: {T: /etc/hostname}}
 nested_sandboxes_with_landlock	2	capabilities: [{name: all, match: {op: '*'}, action: allow}]|isolation: {nested: true, landlock: true}
 nested_sandboxes_without_landlock	0	capabilities: [{name: all, match: {op: '*'}, action: allow}]|isolation: {nested: true, landlock: false}
 nested_sandboxes_with_the_plugin	3	version: 1|capabilities: [{name: all, match: {op: '*'}, action: allow}]|plugins: {landlock: true}|isolation: {nested: true}
@@ -101,7 +106,7 @@ a_manifest_with_the_network	0	{"sandbox": {"config": {"allowNetworkAccess": true
 END
 }
 
-names_place() { err_has "p.yaml:$1: " || err_has "p.yaml:$1 'mounts" || err_has "p.yaml:$1 'net.loopback" || err_has "p.yaml:$1 'isolation.landlock'" || err_has "p.yaml:$1 'plugins.landlock'"; }
+names_place() { err_has "p.yaml:$1: " || err_has "p.yaml:$1 'mounts" || err_has "p.yaml:$1 'net.loopback" || err_has "p.yaml:$1 'env.secrets" || err_has "p.yaml:$1 'isolation.landlock'" || err_has "p.yaml:$1 'plugins.landlock'"; }
 
 mkdir "$project/src" "$project/src/a"
 places
