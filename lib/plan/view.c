@@ -163,6 +163,13 @@ const char *view_outside(struct planner *planner, const struct mark *mark)
 		     : mark_outside(mark);
 }
 
+static bool is_loader(const struct planner *planner, const struct mark *mark)
+{
+	const char *loader = planner->host->loader;
+
+	return loader && strcmp(mark->path, loader) == 0 && mark->origin.kind == ORIGIN_BUILT_IN;
+}
+
 static int find_facts(struct planner *planner, struct mark *mark, const struct mark *mount)
 {
 	const char *outside = mark_outside(mark);
@@ -176,6 +183,11 @@ static int find_facts(struct planner *planner, struct mark *mark, const struct m
 	if (mount)
 		outside = planner_rebase(planner, outside, mount->path, mount->source);
 	mark->facts = planner_facts(planner, outside);
+	/* What a mount shows at the path of the loader is allowed by rules or not at all. */
+	if (!mark->facts && mount && is_loader(planner, mark)) {
+		mark->flags |= MARK_DROPPED;
+		return 0;
+	}
 	if (!mark->facts) {
 		(void)sbx_error_what(planner->err, -EINVAL, "cannot plan for '%.300s'", outside);
 		sbx_error_why(planner->err, "%s names it, but the host was not probed for it",

@@ -124,6 +124,16 @@ for who in $starters; do
 	check "a_device_that_may_not_be_written_is_not_there_for_$who" eval 'test "$status" -ne 0 -a "$status" -ne 125 && err_has /dev/zero'
 done
 
+# A mount hides the loader: what it shows at that path is the caller's.
+who=user
+mkdir -p "$project/libraries"
+loader=$(readelf -l /usr/bin/true | sed -n 's/.*interpreter: \(.*\)]/\1/p')
+loader=$(readlink -f "$loader")
+printf 'capabilities:\n - %s\nmounts:\n - {target: %s, source: ./libraries, mode: ro}\n' "$programs" "${loader%/*}" >"$work/p.yaml"
+run spawn --policy "$work/p.yaml" -- true
+check a_mount_over_the_loader_is_planned eval 'has_status 126 || has_status 127'
+check what_is_missing_then_is_said err_has "cannot execute 'true'"
+
 # Each policy of policies/ works as documented, or is refused with a reason.
 who=user
 for policy in "$SBX_SOURCE"/policies/*.yaml; do
