@@ -232,7 +232,8 @@ static void say_reached(const struct spawn_run *run, enum sbx_level level, enum 
 	spawn_say_line(run, level, &line);
 }
 
-/* Limits that the caller has set (ulimit) apply inside, too, if they are lower. */
+/* Limits that the caller has set (ulimit) apply inside, too: a hard one that is lower than the
+ * plan's, and any without one. */
 static const struct {
 	int signal;
 	__rlimit_resource_t resource;
@@ -252,14 +253,18 @@ static bool say_inherited(const struct spawn_run *run)
 
 	for (size_t i = 0; i < N_ELEMENTS(inherited); i++) {
 		enum limit limit = inherited[i].limit;
-		bool is_planned = limit < N_LIMITS && run->plan->limits[limit].is_set;
+		const struct plan_limit *planned =
+			limit < N_LIMITS && run->plan->limits[limit].is_set
+				? &run->plan->limits[limit]
+				: NULL;
 
 		if (inherited[i].signal != run->result.signal ||
 		    getrlimit(inherited[i].resource, &ours) < 0 || ours.rlim_cur == RLIM_INFINITY ||
-		    (is_planned && ours.rlim_cur >= run->plan->limits[limit].value))
+		    (planned && planned->origin.kind != ORIGIN_CALLER))
 			continue;
 		text_addf(&line, "%s limit of ", inherited[i].what);
-		inherited[i].add(&line, ours.rlim_cur * inherited[i].unit);
+		inherited[i].add(&line,
+				 planned ? planned->value : ours.rlim_cur * inherited[i].unit);
 		text_addf(&line, " reached (that of the caller); raise it with %s",
 			  inherited[i].option);
 		spawn_say_line(run, SBX_LEVEL_ERROR, &line);

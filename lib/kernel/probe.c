@@ -108,6 +108,18 @@ static void probe_filters(struct host *ret)
 		syscall(SYS_memfd_create, NULL, MFD_NOEXEC_SEAL) < 0 && errno == EFAULT;
 }
 
+static void probe_rlimits(struct host *ret)
+{
+	for (int i = 0; i < RLIM_NLIMITS; i++) {
+		struct rlimit limit;
+
+		if (getrlimit((__rlimit_resource_t)i, &limit) == 0 &&
+		    limit.rlim_max != RLIM_INFINITY)
+			ret->rlimits[i] =
+				(struct host_rlimit){ .is_set = true, .most = limit.rlim_max };
+	}
+}
+
 /* The kernel refuses a new /proc in a user namespace if a mount covers a part of every visible one,
  * as container engines do. Nearly all of them cover /proc/sys. */
 static bool is_proc_covered(void)
@@ -215,6 +227,7 @@ int host_probe(const char *const *paths, const char *project, struct arena *aren
 
 	host.is_root = is_root(host.uid);
 	probe_filters(&host);
+	probe_rlimits(&host);
 	if (r < 0)
 		return r;
 	r = probe_places(&search, paths, &host, err);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 enum host_path_kind {
@@ -59,6 +60,12 @@ struct host_top {
 	unsigned signs;	  /* enum host_sign */
 };
 
+/* A hard limit of the process that starts the sandbox, which no process inside can raise. */
+struct host_rlimit {
+	bool is_set;
+	uint64_t most;
+};
+
 enum host_controller {
 	CONTROLLER_MEMORY = 1,
 	CONTROLLER_CPU = 2,
@@ -87,6 +94,7 @@ struct host {
 	bool has_scope;		/* a service manager can create a scope for the sandbox */
 	const char *cgroup_why; /* why cgroup is NULL or a controller is missing */
 	uint64_t memory_bytes;	/* RAM of the machine; 0 unless controllers has memory */
+	struct host_rlimit rlimits[RLIM_NLIMITS];
 
 	/* /etc/passwd or /etc/group lacks the command's uid or gid. */
 	bool lacks_user;

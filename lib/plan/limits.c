@@ -10,6 +10,9 @@
  * longer: that is done for limits of an option or a policy, not for a template's or a default.
  * Without either, rlimits enforce what they can. A limit of an option or a policy that nothing
  * enforces is an error, unless the caller accepted less; any other is a notice.
+ *
+ * No process inside can raise a hard rlimit of the caller (ulimit -H): where that is lower, it is
+ * the limit of the plan, with a notice.
  */
 
 #include "plan/plan-internal.h"
@@ -111,22 +114,24 @@ static const struct row {
 				 the user; without a mount namespace there is no private /tmp */
 	const char *rlimit;   /* name of the rlimit, for HELD_BY_RLIMIT */
 	int resource;
+	char letter;	     /* of ulimit */
 	const char *instead; /* the weaker limit that the holder enforces; NULL: it enforces the
 				limit */
 	const char *instead_why;
 } rows[N_LIMITS] = {
-	[LIMIT_MEMORY] = { HELD_BY_RLIMIT, CONTROLLER_MEMORY, false, "data", RLIMIT_DATA,
+	[LIMIT_MEMORY] = { HELD_BY_RLIMIT, CONTROLLER_MEMORY, false, "data", RLIMIT_DATA, 'd',
 			   "applies to the private memory of each process, not to the total",
 			   "; shared memory (memfds, shared mappings, System V segments) is not "
 			   "counted" },
-	[LIMIT_CPU] = { HELD_BY_NOBODY, CONTROLLER_CPU, false, NULL, 0, "is not enforced", "" },
-	[LIMIT_PIDS] = { HELD_BY_RLIMIT, CONTROLLER_PIDS, true, "nproc", RLIMIT_NPROC, NULL, NULL },
-	[LIMIT_TIME] = { HELD_BY_SUPERVISOR, 0, false, NULL, 0, NULL, NULL },
-	[LIMIT_FILES] = { HELD_BY_RLIMIT, 0, false, "nofile", RLIMIT_NOFILE, NULL, NULL },
-	[LIMIT_PROCESSES] = { HELD_BY_RLIMIT, 0, true, "nproc", RLIMIT_NPROC, NULL, NULL },
-	[LIMIT_FILE_SIZE] = { HELD_BY_RLIMIT, 0, false, "fsize", RLIMIT_FSIZE, NULL, NULL },
-	[LIMIT_OUTPUT] = { HELD_BY_SUPERVISOR, 0, false, NULL, 0, NULL, NULL },
-	[LIMIT_TMP_SIZE] = { HELD_BY_SIZE, 0, true, NULL, 0, NULL, NULL },
+	[LIMIT_CPU] = { HELD_BY_NOBODY, CONTROLLER_CPU, false, NULL, 0, 0, "is not enforced", "" },
+	[LIMIT_PIDS] = { HELD_BY_RLIMIT, CONTROLLER_PIDS, true, "nproc", RLIMIT_NPROC, 'u', NULL,
+			 NULL },
+	[LIMIT_TIME] = { HELD_BY_SUPERVISOR, 0, false, NULL, 0, 0, NULL, NULL },
+	[LIMIT_FILES] = { HELD_BY_RLIMIT, 0, false, "nofile", RLIMIT_NOFILE, 'n', NULL, NULL },
+	[LIMIT_PROCESSES] = { HELD_BY_RLIMIT, 0, true, "nproc", RLIMIT_NPROC, 'u', NULL, NULL },
+	[LIMIT_FILE_SIZE] = { HELD_BY_RLIMIT, 0, false, "fsize", RLIMIT_FSIZE, 'f', NULL, NULL },
+	[LIMIT_OUTPUT] = { HELD_BY_SUPERVISOR, 0, false, NULL, 0, 0, NULL, NULL },
+	[LIMIT_TMP_SIZE] = { HELD_BY_SIZE, 0, true, NULL, 0, 0, NULL, NULL },
 };
 
 static bool is_written(const struct plan_limit *limit)
@@ -206,6 +211,12 @@ static bool is_promised(const struct planner *planner, enum limit limit)
 	       (limit == LIMIT_PIDS && !planner->policy && !planner->request->template);
 }
 
+static void add_value(struct planner *planner, struct text *out, enum limit limit, uint64_t value)
+{
+	limit_add_value(out, limit, value);
+	planner->memory.is_exhausted |= text_status(out) < 0;
+}
+
 static void note_limit(struct planner *planner, enum limit limit, const struct row *row)
 {
 	const struct plan_limit *held = &planner->plan->limits[limit];
@@ -214,8 +225,7 @@ static void note_limit(struct planner *planner, enum limit limit, const struct r
 	_cleanup_text_ struct text value = TEXT_INIT;
 	struct plan_notice *notice;
 
-	limit_add_value(&value, limit, held->value);
-	planner->memory.is_exhausted |= text_status(&value) < 0;
+	add_value(planner, &value, limit, held->value);
 	notice = planner_advise(planner,
 				planner_format(planner, "%s %s (%s) %s", limit_name(limit),
 					       text_string(&value), origin_text(&held->origin),
@@ -225,6 +235,44 @@ static void note_limit(struct planner *planner, enum limit limit, const struct r
 				is_said ? "'sbx-spawn --check' shows what to change" : NULL);
 	notice->is_weaker = is_said;
 	notice->is_of_limit = true;
+}
+
+static struct step_origin origin_of_caller(struct planner *planner, char letter)
+{
+	return (struct step_origin){ .kind = ORIGIN_CALLER,
+				     .text = planner_format(planner, "ulimit -H%c of the caller",
+							    letter) };
+}
+
+/* Nobody has asked for the numbers of a template or a default: their notice needs no fix. */
+static void lower_to_callers(struct planner *planner, enum limit limit)
+{
+	const struct row *row = &rows[limit];
+	const struct host_rlimit *callers = &planner->host->rlimits[row->resource];
+	struct plan_limit *held = &planner->plan->limits[limit];
+	uint64_t ours = row->resource == RLIMIT_NPROC ? INIT_PROCESSES : 0;
+	_cleanup_text_ struct text value = TEXT_INIT, most = TEXT_INIT;
+
+	if (held->holder != HELD_BY_RLIMIT || !callers->is_set || callers->most < ours ||
+	    held->value <= callers->most - ours)
+		return;
+	add_value(planner, &value, limit, held->value);
+	add_value(planner, &most, limit, callers->most - ours);
+	planner_advise(planner,
+		       planner_format(planner,
+				      "%s %s (%s) is lowered to %s by the hard limit of the caller",
+				      limit_name(limit), text_string(&value),
+				      origin_text(&held->origin), text_string(&most)),
+		       "no process inside can raise a hard limit of the caller",
+		       is_written(held)
+			       ? planner_format(planner,
+						"raise that before the start (ulimit -H%c)",
+						row->letter)
+			       : NULL)
+		->is_of_limit = true;
+	held->value = callers->most - ours;
+	held->origin = origin_of_caller(planner, row->letter);
+	held->is_constraint = false;
 }
 
 static int hold_limit(struct planner *planner, enum limit limit, bool in_scope)
@@ -237,11 +285,11 @@ static int hold_limit(struct planner *planner, enum limit limit, bool in_scope)
 		return 0;
 	held->holder = find_holder(planner, limit, in_scope);
 	is_less = held->holder == HELD_BY_NOBODY || (held->holder == row->holder && row->instead);
-	if (!is_less)
-		return 0;
-	if (is_written(held) && !accepts_less(planner))
+	if (is_less && is_written(held) && !accepts_less(planner))
 		return refuse_limit(planner, limit);
-	note_limit(planner, limit, row);
+	if (is_less)
+		note_limit(planner, limit, row);
+	lower_to_callers(planner, limit);
 	return 0;
 }
 
@@ -392,12 +440,27 @@ static bool is_superseded(const struct planner *planner, enum limit limit)
 	return its->value < mine->value || (its->value == mine->value && limit == LIMIT_PROCESSES);
 }
 
+/* A core dump is a copy of memory. If core_pattern is a pipe, RLIMIT_CORE 0 does not stop the
+ * host's handler: it applies to files only. At 1 the kernel starts no handler, and any core file
+ * would be larger than that. */
+static void add_core(struct planner *planner)
+{
+	const struct host_rlimit *callers = &planner->host->rlimits[RLIMIT_CORE];
+
+	if (!callers->is_set || callers->most > 0) {
+		add_rlimit(planner, "core", RLIMIT_CORE, 1, origin_built_in);
+		return;
+	}
+	add_rlimit(planner, "core", RLIMIT_CORE, 0, origin_of_caller(planner, 'c'));
+	planner_note(planner, "a crash can start the program of core_pattern outside",
+		     "only a limit of 1 byte stops it, and the hard limit of the caller is 0 "
+		     "(ulimit -Hc)")
+		->is_weaker = true;
+}
+
 void add_rlimits(struct planner *planner)
 {
-	/* A core dump is a copy of memory. If core_pattern is a pipe, RLIMIT_CORE 0 does not stop
-	 * the host's handler: it applies to files only. At 1 the kernel starts no handler, and any
-	 * core file would be larger than that. */
-	add_rlimit(planner, "core", RLIMIT_CORE, 1, origin_built_in);
+	add_core(planner);
 	for (int i = 0; i < N_LIMITS; i++) {
 		const struct plan_limit *limit = &planner->plan->limits[i];
 		bool is_nproc = i == LIMIT_PIDS || i == LIMIT_PROCESSES;

@@ -209,10 +209,8 @@ void plan_add_tier_line(struct text *out, const struct plan *plan)
 /* ---- as JSON ---- */
 
 static const char *const origin_kinds[] = {
-	[ORIGIN_BUILT_IN] = "built-in",
-	[ORIGIN_RULE] = "rule",
-	[ORIGIN_ARGUMENT] = "argument",
-	[ORIGIN_TEMPLATE] = "template",
+	[ORIGIN_BUILT_IN] = "built-in", [ORIGIN_RULE] = "rule",	    [ORIGIN_ARGUMENT] = "argument",
+	[ORIGIN_TEMPLATE] = "template", [ORIGIN_CALLER] = "caller",
 };
 
 static const char *const stages[N_STAGES] = {

@@ -93,6 +93,7 @@ enum origin_kind {
 	ORIGIN_RULE,	 /* text is like "p.yaml:14 'runtime'" */
 	ORIGIN_ARGUMENT, /* text is like "--read" */
 	ORIGIN_TEMPLATE, /* text is like "code-executor" */
+	ORIGIN_CALLER,	 /* a hard limit; text is like "ulimit -Hn" */
 };
 
 struct step_origin {

@@ -111,9 +111,45 @@ limited() {
 	# shellcheck disable=SC2086 # the words of ulimit
 	(ulimit $1 && shift && begin_spawn "$@")
 }
+# A soft limit of the caller is raised to that of the option, and the one that was reached is named.
+run limited '-S -f 2000' -q --file-size 3MiB -- sh -c 'exec head -c 4M /dev/zero >/tmp/large'
+check a_higher_limit_than_the_soft_one_of_the_caller_is_named \
+	err_is 'sbx-spawn: file size limit of 3MiB reached (--file-size); raise it with --file-size'
 run limited '-S -t 1' -q -- sh -c 'while :; do :; done'
 check a_limit_of_the_caller_is_named \
 	err_is 'sbx-spawn: processor time limit of 1s reached (that of the caller); raise it with ulimit -t'
 run limited '-f 2000' -q --file-size 1GiB -- sh -c 'exec head -c 4M /dev/zero >/tmp/large'
-check the_lower_one_is_the_one_that_is_named err_has 'reached (that of the caller); raise it with ulimit -f'
+check the_lower_one_is_the_one_that_is_named err_is \
+	'sbx-spawn: file size limit of 2000KiB reached (that of the caller); raise it with ulimit -f'
+
+# What the plan says is what /proc says inside, whatever the caller's limits are.
+row_of() { sed -n "s/^$1  *\([0-9]*\)  *\([0-9]*\) .*/\1 \2/p" "$work/inside"; }
+agrees() { # NAME ROW: the plan's rlimit and both numbers in /proc/self/limits
+	local planned
+	planned=$(sed -n "s/^rlimit $1 \([0-9]*\) .*/\1/p; s/^rlimit $1 \([0-9]*\)$/\1/p" "$work/plan")
+	[ -n "$planned" ] && [ "$(row_of "$2")" = "$planned $planned" ]
+}
+for who in $starters; do
+	for caller in '-S -n 64' '-n 64' '-f 2000' '-u 3000' '-c 0' '-c 40'; do
+		for numbers in '--files 100 --file-size 3MiB --memory 512MiB --pids 3500' \
+			'--files 40 --file-size 4KiB --memory 100MiB --pids 60'; do
+			# shellcheck disable=SC2086 # the words of options
+			limited "$caller" -v --best-effort-limits $numbers --print-plan -- true >"$work/plan" 2>&1
+			# shellcheck disable=SC2086
+			limited "$caller" -q --best-effort-limits $numbers --audit-fd 9 -- cat /proc/self/limits \
+				>"$work/inside" 2>&1 9>/dev/null # the spool of root may be longer than the caller's limit
+			for pair in 'nofile=Max open files' 'fsize=Max file size' 'core=Max core file size'; do
+				check "plan_and_sandbox_agree_on_${pair%%=*}_by_$who: $caller $numbers" \
+					agrees "${pair%%=*}" "${pair#*=}"
+			done
+			for pair in 'data=Max data size' 'nproc=Max processes'; do
+				grep -q "^rlimit ${pair%%=*} " "$work/plan" || continue # a cgroup holds it
+				check "plan_and_sandbox_agree_on_${pair%%=*}_by_$who: $caller $numbers" \
+					agrees "${pair%%=*}" "${pair#*=}"
+			done
+		done
+	done
+	run limited '-n 64' --files 100 -- true
+	check "a_lowered_limit_is_told_by_$who" err_is 'sbx-spawn: note: files 100 (--files) is lowered to 64 by the hard limit of the caller; raise that before the start (ulimit -Hn)'
+done
 finish

@@ -377,6 +377,92 @@ static void of_two_limits_on_processes_the_smaller_one_is_set(void)
 	expect_eq(rlimit_of(&planning, "nproc"), 31);
 }
 
+/* A notice has a fix only if somebody has asked for the higher limit. */
+static const struct plan_notice *notice_of(const struct planning *planning, const char *what)
+{
+	for (size_t i = 0; planning->plan && i < planning->plan->n_notices; i++)
+		if (strcmp(planning->plan->notices[i].what, what) == 0)
+			return &planning->plan->notices[i];
+	return NULL;
+}
+
+static void a_lower_hard_limit_of_the_caller_is_the_limit(void)
+{
+	static const struct {
+		enum limit limit;
+		int resource;
+		const char *name, *what, *fix;
+	} cases[] = {
+		{ LIMIT_FILES, RLIMIT_NOFILE, "nofile",
+		  "files 5000 (--it) is lowered to 900 by the hard limit of the caller",
+		  "raise that before the start (ulimit -Hn)" },
+		{ LIMIT_FILE_SIZE, RLIMIT_FSIZE, "fsize",
+		  "file_size 5000B (--it) is lowered to 900B by the hard limit of the caller",
+		  "raise that before the start (ulimit -Hf)" },
+		{ LIMIT_MEMORY, RLIMIT_DATA, "data",
+		  "memory 5000B (--it) is lowered to 900B by the hard limit of the caller",
+		  "raise that before the start (ulimit -Hd)" },
+		/* PID 1 counts as well. */
+		{ LIMIT_PIDS, RLIMIT_NPROC, "nproc",
+		  "pids 5000 (--it) is lowered to 899 by the hard limit of the caller",
+		  "raise that before the start (ulimit -Hu)" },
+		{ LIMIT_PROCESSES, RLIMIT_NPROC, "nproc",
+		  "processes 5000 (--it) is lowered to 899 by the hard limit of the caller",
+		  "raise that before the start (ulimit -Hu)" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+		const struct plan_notice *notice;
+
+		planning_open(&planning);
+		planning.request.best_effort = true;
+		planning.host.rlimits[cases[i].resource] =
+			(struct host_rlimit){ .is_set = true, .most = 900 };
+		limit(&planning, cases[i].limit, 5000);
+		expect_plan(&planning);
+		expect_eq(rlimit_of(&planning, cases[i].name), 900);
+		expect_eq(planning.plan->limits[cases[i].limit].origin.kind, ORIGIN_CALLER);
+		notice = notice_of(&planning, cases[i].what);
+		expect(notice && !notice->is_weaker);
+		if (notice)
+			expect_str(notice->fix, cases[i].fix);
+		limit(&planning, cases[i].limit, 800);
+		expect_plan(&planning);
+		expect_eq(planning.plan->limits[cases[i].limit].value, 800);
+		expect_eq(planning.plan->limits[cases[i].limit].origin.kind, ORIGIN_ARGUMENT);
+	}
+}
+
+static void a_default_above_the_limit_of_the_caller_needs_no_fix(void)
+{
+	_cleanup_planning_ struct planning planning;
+	const struct plan_notice *notice;
+
+	planning_open(&planning);
+	planning.host.rlimits[RLIMIT_NPROC] = (struct host_rlimit){ .is_set = true, .most = 101 };
+	expect_plan(&planning);
+	expect_eq(planning.plan->limits[LIMIT_PIDS].value, 100);
+	notice = notice_of(&planning,
+			   "pids 4096 (default) is lowered to 100 by the hard limit of the caller");
+	expect(notice && !notice->fix);
+}
+
+/* A cgroup limits without the rlimit, which then stays that of the caller. */
+static void a_limit_of_a_cgroup_is_not_that_of_the_caller(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.cgroup = "/sys/fs/cgroup/user";
+	planning.host.controllers = ALL_CONTROLLERS;
+	planning.host.rlimits[RLIMIT_NPROC] = (struct host_rlimit){ .is_set = true, .most = 5 };
+	limit(&planning, LIMIT_PIDS, 20);
+	expect_plan(&planning);
+	expect_str(written(&planning, "pids.max"), "21");
+	expect_eq(planning.plan->n_notices, 0);
+}
+
 /* RLIMIT_CORE 0 would still run a handler that core_pattern pipes to; 1 does not. */
 static void no_core_goes_to_a_file_or_a_handler(void)
 {
@@ -387,6 +473,21 @@ static void no_core_goes_to_a_file_or_a_handler(void)
 	expect_plan(&planning);
 	step = find_text(&planning, STEP_RLIMIT, "core");
 	expect(step && step->rlimit.resource == RLIMIT_CORE && step->rlimit.limit == 1);
+	expect(!is_any_weaker(&planning));
+}
+
+static void a_caller_without_cores_cannot_stop_the_handler(void)
+{
+	_cleanup_planning_ struct planning planning;
+	const struct step *step;
+
+	planning_open(&planning);
+	planning.host.rlimits[RLIMIT_CORE] = (struct host_rlimit){ .is_set = true, .most = 0 };
+	expect_plan(&planning);
+	step = find_text(&planning, STEP_RLIMIT, "core");
+	expect(step && step->rlimit.limit == 0 && step->origin.kind == ORIGIN_CALLER);
+	expect(has_notice(&planning, "a crash can start the program of core_pattern outside"));
+	expect(is_any_weaker(&planning));
 }
 
 static void the_size_of_tmp_is_the_size_of_its_tmpfs(void)
@@ -599,7 +700,11 @@ static const struct test tests[] = {
 	TEST(a_registered_sandbox_gets_a_cgroup_to_pause_it),
 	TEST(each_limit_has_its_rlimit),
 	TEST(of_two_limits_on_processes_the_smaller_one_is_set),
+	TEST(a_lower_hard_limit_of_the_caller_is_the_limit),
+	TEST(a_default_above_the_limit_of_the_caller_needs_no_fix),
+	TEST(a_limit_of_a_cgroup_is_not_that_of_the_caller),
 	TEST(no_core_goes_to_a_file_or_a_handler),
+	TEST(a_caller_without_cores_cannot_stop_the_handler),
 	TEST(the_size_of_tmp_is_the_size_of_its_tmpfs),
 	TEST(time_and_output_are_the_supervisors),
 	TEST(a_memory_limit_by_rlimit_is_a_notice),
