@@ -65,6 +65,7 @@ enum check_kind {
 	CHECK_NO_FILES = 23,	 /* a policy that grants no files */
 	CHECK_SCHEDULER = 24,	 /* settings of sbx-sched, which this version does not have */
 	CHECK_NET_LIMIT = 25,	 /* limits of sbx-proxy in a mode without it */
+	CHECK_FILE_SIZE = 26,	 /* a max_file_size that also bounds the files of other rules */
 };
 
 /* check.c: begins a warning; where @why or @fix is NULL, add it with sbx_error_why() or

@@ -230,6 +230,57 @@ static void check_tls(struct checker *checker, const struct rule *rule)
 		rule->name);
 }
 
+/* Does a sandbox let files be written by this rule? */
+static bool grants_writing(const struct policy *policy, const struct rule *rule)
+{
+	struct rule_enforcement enforcement = rule_file_enforcement(policy, rule);
+
+	return rule->action == POLICY_ALLOW &&
+	       (rule->match.operations & operation_set("fs.write")) &&
+	       enforcement.state == ENFORCEMENT_HELD && (enforcement.layers & ENFORCED_BY_VIEW);
+}
+
+/* What else may be written, and larger than by @rule? *@ret_is_least: no rule has a lower bound. */
+static const char *find_larger(const struct policy *policy, const struct rule *rule,
+			       bool *ret_is_least)
+{
+	uint64_t most = rule->constraints.max_file_size_bytes;
+	const char *larger = policy->defaults[CLASS_FS] == POLICY_ALLOW ? "defaults.fs" : NULL;
+
+	*ret_is_least = true;
+	for (size_t i = policy->n_rules; i-- > 0;) {
+		const struct rule *other = &policy->rules[i];
+		uint64_t bound = other->constraints.max_file_size_bytes;
+
+		if (!grants_writing(policy, other))
+			continue;
+		if (bound > most)
+			larger = other->name;
+		if (bound < most)
+			*ret_is_least = false;
+	}
+	return larger;
+}
+
+static void check_file_size(struct checker *checker, const struct rule *rule)
+{
+	const char *larger;
+	bool is_least;
+
+	if (rule->constraints.max_file_size_bytes == UINT64_MAX ||
+	    !grants_writing(checker->policy, rule))
+		return;
+	larger = find_larger(checker->policy, rule, &is_least);
+	if (!larger || !is_least)
+		return;
+	check_warn(checker, CHECK_FILE_SIZE, rule->place,
+		   "the kernel limits the file size per process, not per directory, so a sandbox "
+		   "has the lowest bound for all files",
+		   "give all rules that allow fs.write the same 'max_file_size', or leave it out",
+		   "'max_file_size' of rule '%s' also bounds what '%s' allows to write", rule->name,
+		   larger);
+}
+
 static void check_rule(struct checker *checker, const struct rule *rule)
 {
 	check_lists(checker, &rule->match, false);
@@ -237,6 +288,7 @@ static void check_rule(struct checker *checker, const struct rule *rule)
 	check_exceptions(checker, rule);
 	check_action(checker, rule);
 	check_tls(checker, rule);
+	check_file_size(checker, rule);
 	check_everything(checker, rule);
 }
 

@@ -379,6 +379,38 @@ static void warns_of_limits_of_a_proxy_where_there_is_none(void)
 	expect_warnings(text_string(&text), "W25 5:22");
 }
 
+#define SIZED(name, path, bound)                                                                   \
+	RULE(name, "syscall: fs.write, path: " path, "allow")                                      \
+	"  constraints: {max_file_size: " bound "}\n"
+
+static void warns_of_a_bound_of_one_rule_that_a_sandbox_has_for_all(void)
+{
+	expect_warnings(RULES SIZED("a", "/a", "1MiB")
+				RULE("b", "syscall: fs.write, path: /b", "allow"),
+			"W26 2:3");
+	expect_warnings(RULES RULE("b", "syscall: fs.*, path: /b", "allow") SIZED("a", "/a", "1MiB")
+				SIZED("c", "/c", "2MiB"),
+			"W26 5:3");
+	expect_warnings("defaults: {fs: allow}\n" RULES SIZED("a", "/a", "1MiB"), "W26 3:3");
+}
+
+static void one_bound_for_all_that_may_be_written_is_fine(void)
+{
+	expect_warnings(RULES SIZED("a", "/a", "1MiB"), "");
+	expect_warnings(RULES SIZED("a", "/a", "1MiB") SIZED("b", "/b", "1MiB"), "");
+	expect_warnings(RULES SIZED("a", "/a", "1MiB")
+				RULE("b", "syscall: fs.read, path: /b", "allow"),
+			"");
+	expect_warnings(RULES SIZED("a", "/a", "1MiB")
+				RULE("b", "syscall: fs.write, path: /b", "deny"),
+			"");
+	/* Without a token the rule grants nothing in a sandbox. */
+	expect_warnings(RULES SIZED("a", "/a", "1MiB")
+				RULE("b", "syscall: fs.write, path: /b",
+				     "allow") "  constraints: {require_capability_token: true}\n",
+			"W09 6:3");
+}
+
 static void warns_of_a_default_that_asks(void)
 {
 	expect_warnings(
@@ -683,6 +715,8 @@ static const struct test tests[] = {
 	TEST(warns_of_writing_everywhere),
 	TEST(warns_of_rules_without_effect),
 	TEST(warns_of_limits_of_a_proxy_where_there_is_none),
+	TEST(warns_of_a_bound_of_one_rule_that_a_sandbox_has_for_all),
+	TEST(one_bound_for_all_that_may_be_written_is_fine),
 	TEST(warns_of_a_default_that_asks),
 	TEST(warns_of_a_denied_directory_without_its_contents),
 	TEST(a_denied_directory_with_its_contents_is_fine),
