@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,7 +227,7 @@ static int keep(struct creation *creation, struct sbx_error *err)
 	return r;
 }
 
-static void say_made(struct creation *creation)
+static void add_made(struct creation *creation)
 {
 	struct text *out = &creation->ctl->run->out;
 	struct json_writer json;
@@ -239,6 +240,29 @@ static void say_made(struct creation *creation)
 	json_member_string(&json, "id", creation->id);
 	json_member_string(&json, "state", sandbox_state_name(SANDBOX_CREATING));
 	json_end_line(&json);
+}
+
+/*
+ * Without its name nobody would find a sandbox: if that cannot be printed, it is removed again. Who
+ * knew the name from --id may have started it meanwhile; then it stays, and the error names it.
+ */
+static int say_made(struct creation *creation, struct sbx_error *err)
+{
+	_cleanup_registration_ struct registration made = REGISTRATION_INIT;
+	int registry = creation->ctl->registry, r;
+
+	add_made(creation);
+	/* SIGPIPE would end this process before it has removed anything. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	r = tool_flush(creation->ctl->run, err);
+	if (r == 0)
+		return 0;
+	if (registration_adopt(registry, creation->id, &made, NULL) == 0 &&
+	    registration_remove(registry, &made) == 0)
+		sbx_error_context(err, "the sandbox '%s' was not created", creation->id);
+	else
+		sbx_error_context(err, "the sandbox '%s' was created", creation->id);
+	return r;
 }
 
 int ctl_verb_create(void *context, int n_operands, char *operands[], struct sbx_error *err)
@@ -267,8 +291,8 @@ int ctl_verb_create(void *context, int n_operands, char *operands[], struct sbx_
 	r = keep(&creation, err);
 	if (r < 0)
 		return ctl_status(r);
-	say_made(&creation);
-	return TOOL_YES;
+	r = say_made(&creation, err);
+	return r < 0 ? r : TOOL_YES;
 }
 
 static int split_words(struct arena *arena, const char *bytes, size_t n_bytes,

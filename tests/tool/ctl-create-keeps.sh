@@ -39,6 +39,22 @@ check its_policy_is_known_before_it_starts test "$(member known policy)" = p.yam
 check so_is_whom_it_will_run_as test "$(member known uid)" = 4711
 check without_a_policy_there_is_none test "$(member kept policy)" = null
 
+# Nobody would know the made-up name of a sandbox whose name could not be printed.
+to_a_full_device() { "$@" >/dev/full; }
+to_a_closed_pipe() { python3 -c 'import os, subprocess, sys
+reader, writer = os.pipe()
+os.close(reader)
+sys.exit(subprocess.run(sys.argv[1:], stdout=writer).returncode)' "$@"; }
+before=$(sbx-ctl list -q)
+for where in to_a_full_device to_a_closed_pipe; do
+	for how in '' --json; do
+		run "$where" sbx-ctl create $how -- true
+		check "a_name_that_cannot_be_printed_is_an_error_$where$how" has_status 125
+		check "which_says_that_nothing_was_created_$where$how" eval 'err_has "cannot write the output" && err_has "was not created"'
+		check "and_no_sandbox_is_left_$where$how" test "$(sbx-ctl list -q)" = "$before"
+	done
+done
+
 # The caller may have open fds; if the supervisor inherited them, their readers would not get end of file.
 sbx-ctl create --id pipe -- sleep 1000 >/dev/null
 run timeout 60 bash -c 'sbx-ctl start pipe 5>&1 | cat'
