@@ -38,14 +38,6 @@ static int fail(struct sbx_error *err, int code, const char *doing, const char *
 	return code;
 }
 
-/* A removed directory has no links left. */
-static bool is_removed(int directory)
-{
-	struct stat st;
-
-	return fstat(directory, &st) < 0 || st.st_nlink == 0;
-}
-
 /* An owner's exclusive lock excludes a shared one, too; a reader's shared lock does not, and is
  * released soon. Sleep meanwhile: on a busy host the reader may not be scheduled for seconds. */
 static int lock_if_free(int directory)
@@ -54,7 +46,7 @@ static int lock_if_free(int directory)
 
 	for (int i = 0; i < N_LOCK_TRIES; i++) {
 		if (flock(directory, LOCK_EX | LOCK_NB) == 0)
-			return is_removed(directory) ? -ENOENT : 0;
+			return registry_is_removed(directory) ? -ENOENT : 0;
 		if (flock(directory, LOCK_SH | LOCK_NB) < 0)
 			return errno == EWOULDBLOCK ? -EBUSY : -errno;
 		/* Or other processes in this loop would take this one for a reader. */
@@ -70,7 +62,7 @@ static int lock_new(int directory)
 	while (flock(directory, LOCK_EX) < 0)
 		if (errno != EINTR)
 			return -errno;
-	return is_removed(directory) ? -ENOENT : 0;
+	return registry_is_removed(directory) ? -ENOENT : 0;
 }
 
 static void take(struct registration *ret, const char *id, int *directory)

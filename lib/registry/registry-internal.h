@@ -17,8 +17,8 @@ enum sandbox_state sandbox_state_find(const char *name);
 int registry_open_directory(int registry, const char *id);
 /* Fills @err for its failure @code, which is returned. */
 int registry_fail_to_find(const char *id, int code, struct sbx_error *err);
-/* Does a process hold the exclusive lock? */
-bool registry_is_locked(int directory);
+/* A removed directory has no links left. */
+bool registry_is_removed(int directory);
 
 /* state.json, written and read; texts of the entry live in @arena. */
 void entry_add_state(struct text *out, const struct sandbox_entry *entry);

@@ -144,12 +144,11 @@ int registry_open_directory(int registry, const char *id)
 	return path_open_beneath(registry, id, O_RDONLY | O_DIRECTORY, 0);
 }
 
-bool registry_is_locked(int directory)
+bool registry_is_removed(int directory)
 {
-	if (flock(directory, LOCK_SH | LOCK_NB) < 0)
-		return true;
-	(void)flock(directory, LOCK_UN);
-	return false;
+	struct stat st;
+
+	return fstat(directory, &st) < 0 || st.st_nlink == 0;
 }
 
 int registry_fail_to_find(const char *id, int code, struct sbx_error *err)
@@ -175,13 +174,19 @@ int registry_fail_to_find(const char *id, int code, struct sbx_error *err)
 	return code;
 }
 
+/* 1: there is no state yet, or no longer. */
 static int read_state(int directory, const char *id, struct arena *arena, struct sandbox_entry *ret,
 		      struct sbx_error *err)
 {
 	_cleanup_free_ char *bytes = NULL;
+	struct sbx_error why = { .code = 0 };
 	size_t n_bytes;
-	int r = file_read_regular(directory, STATE_NAME, STATE_BYTES_MAX, &bytes, &n_bytes, err);
+	int r = file_read_regular(directory, STATE_NAME, STATE_BYTES_MAX, &bytes, &n_bytes, &why);
 
+	if (r == -ENOENT)
+		return 1;
+	if (r < 0 && err)
+		*err = why;
 	return r < 0 ? r : entry_read_state(id, bytes, n_bytes, arena, ret, err);
 }
 
@@ -190,29 +195,29 @@ int registry_read(int registry, const char *id, struct arena *arena, struct sand
 {
 	_cleanup_close_ int directory = registry_open_directory(registry, id);
 	struct sandbox_entry entry = { .state = SANDBOX_CREATING };
-	bool is_alive, has_state;
+	bool is_alive;
+	int r;
 
 	if (directory < 0)
 		return registry_fail_to_find(id, directory, err);
-	/* Check the lock before and after: a sandbox that ends or starts in between is not
-	 * orphaned. */
-	is_alive = registry_is_locked(directory);
-	has_state = faccessat(directory, STATE_NAME, F_OK, 0) == 0;
-	if (has_state) {
-		int r = read_state(directory, id, arena, &entry, err);
-
-		if (r < 0)
-			return r;
-	}
+	/* While this lock is held nothing can start, end or remove the sandbox: what is read here
+	 * of one without an owner is of one moment. */
+	is_alive = flock(directory, LOCK_SH | LOCK_NB) < 0;
+	r = read_state(directory, id, arena, &entry, err);
+	if (r < 0)
+		return r;
 	entry.id = arena_copy(arena, id, strlen(id));
 	if (!entry.id)
 		return sbx_error_what(err, -ENOMEM, "no memory to read the sandbox '%s'", id);
 	/* Without a state its creator was killed. */
-	entry.waits = has_state && entry.state == SANDBOX_CREATING && entry.supervisor == 0 &&
+	entry.waits = r == 0 && entry.state == SANDBOX_CREATING && entry.supervisor == 0 &&
 		      faccessat(directory, SANDBOX_CONFIGURATION_NAME, F_OK, 0) == 0;
 	entry.is_paused = faccessat(directory, SANDBOX_PAUSED_NAME, F_OK, 0) == 0;
+	/* Its owner may have removed files in the meantime, and then the directory. */
+	if (registry_is_removed(directory))
+		return registry_fail_to_find(id, -ENOENT, err);
 	*ret = entry;
-	*ret_is_alive = is_alive || registry_is_locked(directory);
+	*ret_is_alive = is_alive;
 	return 0;
 }
 

@@ -96,6 +96,57 @@ static void a_killed_supervisor_leaves_an_unlocked_directory(void)
 	expect_eq(registration_remove(rig.registry, &claimed), 0);
 }
 
+#define N_ROUNDS 1500
+
+/* Makes a sandbox as sbx-ctl create does, and removes it, again and again. */
+static void make_and_remove(int registry)
+{
+	const struct sandbox_entry entry = { .id = "a", .state = SANDBOX_CREATING, .cwd = "/" };
+
+	for (int i = 0; i < N_ROUNDS; i++) {
+		struct registration made = REGISTRATION_INIT;
+
+		if (registration_create(registry, "a", &made, NULL) < 0 ||
+		    registration_write(&made, &entry, NULL) < 0)
+			_exit(1);
+		rig_put(made.directory, SANDBOX_CONFIGURATION_NAME, "/");
+		registration_deinit(&made);
+		if (registration_claim(registry, "a", &made, NULL) < 0 ||
+		    registration_remove(registry, &made) < 0)
+			_exit(1);
+	}
+	_exit(0);
+}
+
+/* One that has been made waits, until it is removed. Only the name may be there already. */
+static bool is_as_it_was(int registry)
+{
+	_cleanup_(arena_deinit) struct arena arena = ARENA_INIT;
+	struct sbx_error err = { .code = 0 };
+	struct sandbox_entry entry;
+	bool alive;
+	int r = registry_read(registry, "a", &arena, &entry, &alive, &err);
+
+	if (r == -ENOENT)
+		return strstr(err.what, "there is no sandbox 'a'");
+	return r == 0 && err.code == 0 && (alive || entry.waits || !entry.cwd);
+}
+
+static void a_reader_sees_a_sandbox_or_none(void)
+{
+	int status = -1;
+	size_t n_wrong = 0;
+	RIG;
+	pid_t child = fork();
+
+	if (child == 0)
+		make_and_remove(rig.registry);
+	while (waitpid(child, &status, WNOHANG) == 0)
+		n_wrong += !is_as_it_was(rig.registry);
+	expect_eq(status, 0);
+	expect_eq(n_wrong, 0);
+}
+
 static void adopts_what_waits_to_be_started(void)
 {
 	struct registration adopted = REGISTRATION_INIT;
@@ -404,6 +455,7 @@ static const struct test tests[] = {
 	TEST(one_name_has_one_sandbox),
 	TEST(is_alive_as_long_as_it_is_held),
 	TEST(a_killed_supervisor_leaves_an_unlocked_directory),
+	TEST(a_reader_sees_a_sandbox_or_none),
 	TEST(adopts_what_waits_to_be_started),
 	TEST(adopts_nothing_that_is_not_there),
 	TEST(a_sandbox_is_adopted_once),
