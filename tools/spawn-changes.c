@@ -5,7 +5,9 @@
  *
  * The destination directory is the upper layer of an overlay, so it gets complete files, and
  * nothing is copied at the end. It must be empty: an old result is never mixed with a new one. For
- * an archive the layer is a hidden directory beside it, which is removed afterwards.
+ * an archive the layer is a hidden directory beside it, which is removed afterwards. Hidden
+ * directories are only named before the plan: they are made when the state in the registry names
+ * them, so that 'sbx-ctl gc' finds those of a killed run.
  *
  * After the command has run, all work goes through the directory fd that was opened before: the
  * command may have been able to write there, and to replace any name by a link. Files that it
@@ -57,22 +59,49 @@ static int join(const char *parent, const char *name, char **ret)
 	return 0;
 }
 
-/* Creates a private directory with an unused name in the parent, through its fd. */
-static int make_beside(const struct changes *changes, const char *parent, const char *name,
-		       const char *what, char **ret)
+/* A hidden name in the parent that nobody can guess; sbx-ctl knows it by @what. */
+static int name_beside(const char *parent, const char *name, const char *what, char **ret)
 {
-	_cleanup_text_ struct text path = TEXT_INIT;
-	int r;
+	_cleanup_text_ struct text hidden = TEXT_INIT;
+	char unique[SANDBOX_ID_MAX + 1];
+	int r = sandbox_id_make(unique);
 
-	text_addf(&path, "/proc/self/fd/%d/.%s.%s-XXXXXX", changes->parent, name, what);
-	if (text_status(&path) < 0)
-		return -ENOMEM;
-	if (!mkdtemp(path.data))
-		return -errno;
-	r = join(parent, path_last(path.data), ret);
 	if (r < 0)
-		(void)unlinkat(changes->parent, path_last(path.data), AT_REMOVEDIR);
-	return r;
+		return r;
+	text_addf(&hidden, ".%s.%s-%s", name, what, unique);
+	if (text_status(&hidden) < 0)
+		return -ENOMEM;
+	/* That of an archive which is not complete yet is the longest one. */
+	if (hidden.len + strlen(SANDBOX_ARCHIVE_SUFFIX) > NAME_MAX)
+		return -ENAMETOOLONG;
+	return join(parent, text_string(&hidden), ret);
+}
+
+static int fail_beside(struct sbx_error *err, int code, const char *value)
+{
+	return fail(err, code, value, NULL,
+		    code == -ENAMETOOLONG
+			    ? "use a shorter name: sbx adds to it for hidden files beside it"
+			    : "choose a directory in which you may create directories");
+}
+
+static int make_beside(const struct changes *changes, const char *path)
+{
+	return mkdirat(changes->parent, path_last(path), 0700) < 0 ? -errno : 0;
+}
+
+int changes_make(struct spawn_run *run, struct sbx_error *err)
+{
+	struct changes *changes = &run->changes;
+	int r = 0;
+
+	if (changes->kind == CHANGES_TAR) {
+		r = make_beside(changes, changes->directory);
+		changes->is_made = r == 0;
+	}
+	if (r == 0 && changes->work)
+		r = make_beside(changes, changes->work);
+	return r < 0 ? fail_beside(err, r, run->values->out) : 0;
 }
 
 static bool is_empty(int parent, const char *name)
@@ -151,22 +180,19 @@ int changes_prepare(struct spawn_run *run, struct sbx_error *err)
 		return changes->parent;
 	name = path[1] ? path_last(path) : ".";
 	if (ends_in(value, ".tar")) {
-		r = make_beside(changes, parent, name, "sbx-layer", &changes->directory);
 		changes->kind = CHANGES_TAR;
-		changes->is_made = true;
 		changes->tar = value;
-		if (r < 0)
-			return fail(err, r, value, NULL,
-				    "choose a directory in which you may create directories");
+		r = name_beside(parent, name, "sbx-layer", &changes->directory);
 	} else {
 		r = use_directory(changes, parent, name, value, err);
 		if (r < 0)
 			return r;
 	}
-	r = make_beside(changes, parent, name, "sbx-work", &changes->work);
-	return r < 0 ? fail(err, r, value, NULL,
-			    "choose a directory in which you may create directories")
-		     : 0;
+	if (r == 0)
+		r = name_beside(parent, name, "sbx-work", &changes->work);
+	if (r == 0 && faccessat(changes->parent, ".", W_OK | X_OK, AT_EACCESS) < 0)
+		r = -errno;
+	return r < 0 ? fail_beside(err, r, value) : 0;
 }
 
 static void show_progress(void *userdata, uint64_t n_names)

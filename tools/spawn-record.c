@@ -319,6 +319,14 @@ int spawn_register(struct spawn_run *run, struct sbx_error *err)
 	r = fill_registration(run, err);
 	if (r < 0 && !run->is_adopted)
 		(void)registration_remove(run->registry, &run->registration);
+	if (r < 0)
+		return r;
+	r = changes_make(run, err);
+	if (r < 0) {
+		run->result.status = SPAWN_FAILED;
+		run->result.reason = SPAWN_REASON_SETUP;
+		spawn_unregister(run);
+	}
 	return r;
 }
 

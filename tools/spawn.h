@@ -83,7 +83,7 @@ struct changes {
 	enum changes_kind kind;
 	char *directory; /* upper layer of the overlay */
 	bool is_made;	 /* it was created for this run, so it may be removed while it is empty */
-	char *work;	 /* work directory of overlayfs, beside it */
+	char *work;	 /* work directory of overlayfs, beside it; made by changes_make() */
 	const char *tar;
 	int parent; /* the directory that contains them */
 	struct output_result archived;
@@ -197,8 +197,9 @@ static inline void spawn_let_ring_go(const struct spawn_run *run)
 		(void)close(run->request.ring_fd);
 }
 
-/* spawn-changes.c */
+/* spawn-changes.c: names the hidden directories, and makes them. */
 int changes_prepare(struct spawn_run *run, struct sbx_error *err);
+int changes_make(struct spawn_run *run, struct sbx_error *err);
 /* Prepares the changes for the caller, and removes the kernel's work directory; for a tar: writes
  * it, until @deadline_usec (-ETIME). */
 int changes_finish(struct spawn_run *run, uint64_t deadline_usec, struct sbx_error *err);

@@ -56,4 +56,38 @@ for who in $starters; do
 	run spawn -q --out "$work/$who/new" -- no-such-program
 	check "a_command_that_is_missing_is_127_with_out_by_$who" has_status 127
 done
+
+# The hidden directories are made when the registry names them, for sbx-ctl gc. A start waits a while for the lock of the
+# sandbox that it takes over, which another process shares here, and is killed meanwhile.
+who=user
+run spawn --out "$work/closed/changes.tar" --dry-run -- true
+check a_missing_parent_is_refused_before_anything_is_made err_has "cannot open the directory"
+if [ "$EUID" -eq 0 ]; then
+	mkdir -m 755 "$work/closed"
+	for how in --dry-run -q; do
+		run spawn --out "$work/closed/changes.tar" $how -- true
+		check "so_is_one_that_may_not_be_written_$how" err_has 'choose a directory in which you may create directories'
+	done
+fi
+run spawn --out "$work/user/$(printf '%0235d' 0).tar" --dry-run -- true
+check a_name_too_long_for_the_hidden_ones_is_refused_before_too err_has 'use a shorter name'
+waits_for_the_lock() { ! kill -0 "$1" 2>/dev/null || grep -q nanosleep "/proc/$1/wchan"; }
+places
+(cd "$project" && as user sbx-ctl create --id taken --out "$work/user/killed.tar" -- true >/dev/null)
+exec 8<"$work/user/run/sbx/sandboxes/taken"
+flock -s 8
+(
+	cd "$project" || exit
+	[ "$EUID" -ne 0 ] || exec setpriv --reuid="$user" --regid="$user" --clear-groups "$SBX_BUILD/tools/sbx-spawn" --id taken \
+		--out "$work/user/killed.tar" -- true
+	exec "$SBX_BUILD/tools/sbx-spawn" --id taken --out "$work/user/killed.tar" -- true
+) 8<&- 2>/dev/null &
+starting=$!
+eventually waits_for_the_lock "$starting"
+kill -KILL "$starting" 2>/dev/null
+wait "$starting" 2>/dev/null
+exec 8<&-
+check a_start_that_is_killed_before_its_state_leaves_nothing_hidden test -z "$(find "$work/user" -maxdepth 1 -name '.killed*')"
+run as user sbx-ctl remove taken
+check the_sandbox_waits_as_before has_status 0
 finish
