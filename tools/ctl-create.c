@@ -243,8 +243,9 @@ static void add_made(struct creation *creation)
 }
 
 /*
- * Without its name nobody would find a sandbox: if that cannot be printed, it is removed again. Who
- * knew the name from --id may have started it meanwhile; then it stays, and the error names it.
+ * The caller would not find a sandbox without its name: if create cannot print it, create removes
+ * the sandbox again. A caller who chose the name (--id) may have started it meanwhile; then it
+ * stays, and the error names it.
  */
 static int say_made(struct creation *creation, struct sbx_error *err)
 {

@@ -183,16 +183,19 @@ int changes_prepare(struct spawn_run *run, struct sbx_error *err)
 		changes->kind = CHANGES_TAR;
 		changes->tar = value;
 		r = name_beside(parent, name, "sbx-layer", &changes->directory);
+		if (r < 0)
+			return fail_beside(err, r, value);
 	} else {
 		r = use_directory(changes, parent, name, value, err);
 		if (r < 0)
 			return r;
 	}
-	if (r == 0)
-		r = name_beside(parent, name, "sbx-work", &changes->work);
-	if (r == 0 && faccessat(changes->parent, ".", W_OK | X_OK, AT_EACCESS) < 0)
-		r = -errno;
-	return r < 0 ? fail_beside(err, r, value) : 0;
+	r = name_beside(parent, name, "sbx-work", &changes->work);
+	if (r < 0)
+		return fail_beside(err, r, value);
+	if (faccessat(changes->parent, ".", W_OK | X_OK, AT_EACCESS) < 0)
+		return fail_beside(err, -errno, value);
+	return 0;
 }
 
 static void show_progress(void *userdata, uint64_t n_names)

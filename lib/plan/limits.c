@@ -244,7 +244,8 @@ static struct step_origin origin_of_caller(struct planner *planner, char letter)
 							    letter) };
 }
 
-/* Nobody has asked for the numbers of a template or a default: their notice needs no fix. */
+/* The notice about a number of a template or a default needs no fix: the user has not asked for it.
+ */
 static void lower_to_callers(struct planner *planner, enum limit limit)
 {
 	const struct row *row = &rows[limit];

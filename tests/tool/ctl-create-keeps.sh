@@ -39,7 +39,7 @@ check its_policy_is_known_before_it_starts test "$(member known policy)" = p.yam
 check so_is_whom_it_will_run_as test "$(member known uid)" = 4711
 check without_a_policy_there_is_none test "$(member kept policy)" = null
 
-# Nobody would know the made-up name of a sandbox whose name could not be printed.
+# The caller would never learn the made-up name of a sandbox if create could not print it.
 to_a_full_device() { "$@" >/dev/full; }
 to_a_closed_pipe() { python3 -c 'import os, subprocess, sys
 reader, writer = os.pipe()
