@@ -35,6 +35,7 @@ static const struct {
 	{ "--check", "it would never run" },
 	{ "--no-sandbox", "there would be no sandbox" },
 	{ "--pty", "it is started without a terminal" },
+	{ "--die-with-parent", "it goes on when 'sbx-ctl start' has ended" },
 	{ "--policy-fd", "an open file cannot be kept" },
 	{ "--report-fd", "an open file cannot be kept" },
 	{ "--audit-fd", "an open file cannot be kept" },

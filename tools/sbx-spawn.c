@@ -75,6 +75,7 @@ static const struct option_spec options[] = {
 	FLAG("pty", pty, "give it its own terminal"),
 	FLAG("debug", debug, "let 'sbx-ctl exec' enter, if the policy allows it"),
 	FLAG("ptrace", ptrace, "let it trace its own children: strace, gdb"),
+	FLAG("die-with-parent", die_with_parent, "end it when the parent of sbx-spawn ends"),
 	LIST("pass-fd", pass_fd, "N", "let it inherit this file descriptor"),
 	OPTION("ring-fd", 0, OPTION_FD, ring_fd, "N", "let it inherit a channel, as SBX_RING_FD", .is_once = true),
 	OPTION("out", 'o', OPTION_PATH, out, "DIR|FILE.tar", "write its changes to this directory or archive"),
@@ -224,7 +225,8 @@ static int run_plan(struct spawn_run *run, struct sbx_error *err)
 				     .control_socket = run->control_socket,
 				     .is_terminal = run->request.pty && isatty(STDIN_FILENO),
 				     .module_directory = modules,
-				     .umask = &run->umask };
+				     .umask = &run->umask,
+				     .parent = run->values->die_with_parent ? &run->parent : NULL };
 
 	if (!module_is_possible() || spawn_module_directory("scope", modules, sizeof(modules)) < 0)
 		modules[0] = '\0';
@@ -380,6 +382,7 @@ static void run_deinit(struct spawn_run *run)
 	registration_deinit(&run->registration);
 	close_fd(&run->registry);
 	close_fd(&run->control_socket);
+	close_fd(&run->parent);
 	close_fd(&run->report_directory);
 	close_fd(&run->report);
 	changes_deinit(&run->changes);
@@ -398,6 +401,7 @@ static int spawn(void *context, int n_operands, char *operands[], struct sbx_err
 		.registry = -EBADF,
 		.registration = REGISTRATION_INIT,
 		.control_socket = -EBADF,
+		.parent = -EBADF,
 		.umask = process_open_umask(),
 		.report_directory = -EBADF,
 		.report = -EBADF,
@@ -416,6 +420,8 @@ static int spawn(void *context, int n_operands, char *operands[], struct sbx_err
 	 * The command gets the default again; spawn-with-modules sets it itself. */
 	if (!run.values->print_plan)
 		(void)signal(SIGPIPE, SIG_IGN);
+	if (run.values->die_with_parent && spawn_watch_parent(&run, err) < 0)
+		return SPAWN_FAILED;
 	if (spawn_begins_with_modules(run.values))
 		return spawn_hand_over(&run, err);
 	if (spawn_read_request(&run, n_operands, operands, err) < 0)

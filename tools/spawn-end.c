@@ -315,6 +315,9 @@ void spawn_explain_end(const struct spawn_run *run, struct sbx_error *err)
 		return;
 	if (ended_by < N_LIMITS) {
 		say_reached(run, SBX_LEVEL_ERROR, ended_by);
+	} else if (result->reason == SPAWN_REASON_PARENT) {
+		text_add(&line, "ended with the process that started it (--die-with-parent)");
+		spawn_say_line(run, SBX_LEVEL_ERROR, &line);
 	} else if (result->reason == SPAWN_REASON_MEMORY) {
 		/* OOM kill by the host or a cgroup above the sandbox. */
 		text_add(&line, "killed by the kernel, which had no memory left; the sandbox's own "

@@ -77,6 +77,9 @@ int spawn_hand_over(const struct spawn_run *run, struct sbx_error *err)
 	r = read_words(&text, &words, err);
 	if (r < 0)
 		return r;
+	r = spawn_hand_over_parent(run, err);
+	if (r < 0)
+		return r;
 	(void)umask(run->umask);
 	(void)execv(path, words);
 	r = -errno;

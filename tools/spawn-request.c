@@ -389,6 +389,7 @@ int spawn_read_request(struct spawn_run *run, int n_operands, char *operands[],
 		.pty = values->pty,
 		.debug = values->debug,
 		.ptrace = values->ptrace,
+		.dies_with_parent = values->die_with_parent,
 		.devices = values->device.items,
 		.n_devices = values->device.n_items,
 	};

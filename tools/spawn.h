@@ -17,6 +17,7 @@
  *   spawn-end.c        messages at the end
  *   spawn-changes.c    --out
  *   spawn-hand-over.c  starts that need a module
+ *   spawn-parent.c     --die-with-parent
  *   spawn-proxy.c      the proxy of the network mode proxy
  */
 
@@ -63,7 +64,7 @@ struct spawn_values {
 	const char *tier, *exact_tier;
 	struct option_list require;
 	const char *uid;
-	bool pty, debug, ptrace;
+	bool pty, debug, ptrace, die_with_parent;
 	struct option_list pass_fd;
 	int ring_fd;
 	const char *out, *report;
@@ -136,6 +137,7 @@ struct spawn_run {
 	struct registration registration;
 	struct sandbox_entry entry;
 	int control_socket;
+	int parent;   /* pidfd, with --die-with-parent */
 	mode_t umask; /* of the caller, for the command */
 	struct spawn_result result;
 	const struct plan_top *
@@ -185,6 +187,11 @@ int spawn_prepare(struct spawn_run *run, struct sbx_error *err);
 bool spawn_begins_with_modules(const struct spawn_values *values);
 bool spawn_needs_modules(const struct spawn_run *run, int prepared);
 int spawn_hand_over(const struct spawn_run *run, struct sbx_error *err);
+
+/* spawn-parent.c: opens the pidfd of the parent; and keeps the watch through the execve() of a
+ * hand-over. */
+int spawn_watch_parent(struct spawn_run *run, struct sbx_error *err);
+int spawn_hand_over_parent(const struct spawn_run *run, struct sbx_error *err);
 
 /* spawn-bare.c: --no-sandbox */
 int spawn_run_bare(struct spawn_run *run, struct sbx_error *err);

@@ -404,6 +404,7 @@ static void copy_request(struct planner *planner)
 	if (request->policy)
 		plan->policy = planner_keep(planner, request->policy);
 	plan->may_exec = may_enter(planner);
+	plan->dies_with_parent = request->dies_with_parent;
 	plan->has_digest = planner->policy != NULL;
 	if (planner->policy)
 		memcpy(plan->digest, planner->policy->digest, sizeof(plan->digest));

@@ -107,6 +107,7 @@ struct plan {
 	const char *const
 		*deny_syscalls;	      /* the policy's; NULL-terminated, NULL if there are none */
 	bool may_exec;		      /* sbx-ctl exec was asked for and is allowed */
+	bool dies_with_parent;	      /* the sandbox ends with the process that starts it */
 	uint64_t unenforced_landlock; /* Landlock file rights that this kernel's ABI lacks */
 };
 

@@ -405,6 +405,7 @@ void plan_add_json(struct text *out, const struct plan *plan)
 	if (plan->deny_syscalls)
 		write_words(&json, "deny_syscalls", plan->deny_syscalls);
 	json_member_bool(&json, "may_exec", plan->may_exec);
+	json_member_bool(&json, "dies_with_parent", plan->dies_with_parent);
 	if (plan->unenforced_landlock)
 		write_names(&json, "unenforced_landlock", &names_of_accesses,
 			    plan->unenforced_landlock);

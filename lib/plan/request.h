@@ -85,10 +85,11 @@ struct spawn_request {
 	gid_t gid;
 	pid_t supervisor; /* the uid of a sandbox that root starts is derived from this pid */
 	bool pty;
-	bool debug;	  /* sbx-ctl exec may enter, if the policy allows it, too */
-	bool ptrace;	  /* the command may trace its own children */
-	const char *home; /* of --home: HOME names it, and it is writable; or NULL */
-	bool is_root;	  /* root starts the sandbox */
+	bool debug;	       /* sbx-ctl exec may enter, if the policy allows it, too */
+	bool ptrace;	       /* the command may trace its own children */
+	bool dies_with_parent; /* the sandbox ends with the process that starts it */
+	const char *home;      /* of --home: HOME names it, and it is writable; or NULL */
+	bool is_root;	       /* root starts the sandbox */
 	const char
 		*out_directory; /* changes of the working directory are written here; NULL: none */
 	const char *out_work;	/* an empty directory beside it, for overlayfs' workdir= */

@@ -29,11 +29,12 @@
 #define SIGNAL_BASE 128
 
 static const char *const reasons[] = {
-	[SPAWN_REASON_NONE] = "none",	  [SPAWN_REASON_EXIT] = "exit",
-	[SPAWN_REASON_SIGNAL] = "signal", [SPAWN_REASON_TIME] = "time",
-	[SPAWN_REASON_MEMORY] = "memory", [SPAWN_REASON_OUTPUT] = "output",
-	[SPAWN_REASON_SETUP] = "setup",	  [SPAWN_REASON_EXEC] = "exec",
-	[SPAWN_REASON_KILLED] = "killed", [SPAWN_REASON_PROTECTION] = "protection-lost",
+	[SPAWN_REASON_NONE] = "none",	       [SPAWN_REASON_EXIT] = "exit",
+	[SPAWN_REASON_SIGNAL] = "signal",      [SPAWN_REASON_TIME] = "time",
+	[SPAWN_REASON_MEMORY] = "memory",      [SPAWN_REASON_OUTPUT] = "output",
+	[SPAWN_REASON_SETUP] = "setup",	       [SPAWN_REASON_EXEC] = "exec",
+	[SPAWN_REASON_KILLED] = "killed",      [SPAWN_REASON_PROTECTION] = "protection-lost",
+	[SPAWN_REASON_PARENT] = "parent-died",
 };
 
 const char *spawn_reason_name(enum spawn_reason reason)

@@ -38,11 +38,13 @@ struct inside {
 struct ending {
 	uint64_t limit_usec;	 /* time limit */
 	uint64_t kill_usec;	 /* when it gets SIGKILL */
+	uint64_t drain_usec;	 /* when the wait for readers of the output ends */
 	uint64_t paused_usec;	 /* when sbx-ctl paused it and the time limit stopped; or 0 */
 	enum spawn_reason cause; /* SPAWN_REASON_NONE: the supervisor has not ended it */
 	struct watch_loss lost;	 /* the path that is not protected any more */
 	bool is_told;		 /* stopping() was called */
 	bool gives_up;		 /* a signal has ended the wait for readers of the output */
+	bool is_left;		 /* the process with which it ends has ended */
 };
 
 /* Its systemd scope, and the process that keeps the scope until its counters were read. */
@@ -66,6 +68,7 @@ struct spawn {
 
 	struct source outside; /* signals */
 	struct source end;     /* PID 1 has ended */
+	struct source parent;  /* the process with which it ends has ended */
 	struct inside inside;
 	struct ending ending;
 	struct unit unit;
@@ -84,8 +87,10 @@ struct spawn {
 	{                                                                                          \
 		.kernel = KERNEL_INIT, .signals = SIGNALS_INIT, .loop = LOOP_INIT,                 \
 		.outside = { .fd = -EBADF }, .end = { .fd = -EBADF },                              \
-		.inside = { .source = { .fd = -EBADF } },                                          \
-		.ending = { .limit_usec = LOOP_NO_DEADLINE, .kill_usec = LOOP_NO_DEADLINE },       \
+		.inside = { .source = { .fd = -EBADF } }, .parent = { .fd = -EBADF },              \
+		.ending = { .limit_usec = LOOP_NO_DEADLINE,                                        \
+			    .kill_usec = LOOP_NO_DEADLINE,                                         \
+			    .drain_usec = LOOP_NO_DEADLINE },                                      \
 		.unit = { .keeper = JOINED_INIT }, .notifier = NOTIFIER_INIT,                      \
 		.output = OUTPUT_INIT, .terminal = TERMINAL_INIT, .forwarding = FORWARDING_INIT,   \
 		.door = DOOR_INIT, .watch = WATCH_INIT                                             \

@@ -25,6 +25,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "spawn/init.h"
@@ -169,6 +170,39 @@ static void limits_check(struct spawn *spawn)
 	if (spawn->ending.cause == SPAWN_REASON_NONE)
 		spawn->ending.cause = SPAWN_REASON_KILLED;
 	limits_kill(spawn);
+}
+
+/* ---- the process with which the sandbox ends ---- */
+
+/* Before the command runs, so that none is started for a process that has ended already. */
+static int check_parent(struct spawn *spawn)
+{
+	const int *parent = spawn->options->parent;
+	struct pollfd end = { .fd = parent ? *parent : -EBADF, .events = POLLIN };
+
+	if (!parent || poll(&end, 1, 0) == 0)
+		return 0;
+	return error_fill(spawn->err, -ECANCELED, "it has ended", "start it again",
+			  "the sandbox ends with the process that has started it");
+}
+
+/* A reader of the output that does not read must not keep the supervisor for ever. */
+static void drain_within_grace(struct spawn *spawn)
+{
+	spawn->ending.drain_usec = loop_after(loop_now(), spawn->plan->grace_usec);
+}
+
+static int parent_ready(struct source *source, short events)
+{
+	struct spawn *spawn = source->userdata;
+
+	source->events = 0;
+	spawn->ending.is_left = true;
+	if (spawn->is_over)
+		drain_within_grace(spawn);
+	else
+		limits_end(spawn, SPAWN_REASON_PARENT);
+	return 0;
 }
 
 /* ---- stopping: all processes inside first, then the supervisor and its job ---- */
@@ -473,6 +507,11 @@ static int add_sources(struct spawn *spawn)
 	r = loop_watch(loop, inside, inside->fd, POLLIN, inside_ready, spawn);
 	if (r < 0)
 		return r;
+	if (spawn->options->parent)
+		r = loop_watch(loop, &spawn->parent, *spawn->options->parent, POLLIN, parent_ready,
+			       spawn);
+	if (r < 0)
+		return r;
 	return loop_watch(loop, &spawn->end, spawn->kernel.pidfd, POLLIN, inside_end_ready, spawn);
 }
 
@@ -495,6 +534,9 @@ static int begin(struct spawn *spawn)
 	int r = read_plan(spawn);
 
 	limits_begin(spawn);
+	if (r < 0)
+		return r;
+	r = check_parent(spawn);
 	if (r < 0)
 		return r;
 	r = prepare(spawn);
@@ -548,7 +590,8 @@ static void reap(struct spawn *spawn, struct counted *counted)
 							  : W_EXITCODE(0, info.si_status);
 }
 
-/* Drain without a deadline: the reader of stdout may be slow. A signal aborts it. */
+/* Drain without a deadline: the reader of stdout may be slow. A signal aborts it, and the end of
+ * the process with which the sandbox ends sets one. */
 static void drain(struct spawn *spawn)
 {
 	spawn->is_over = true;
@@ -558,10 +601,12 @@ static void drain(struct spawn *spawn)
 	relay_pause(&spawn->terminal.input, true);
 	terminal_drain(&spawn->terminal);
 	output_drain(&spawn->output);
-	while (!spawn->ending.gives_up &&
+	if (spawn->ending.is_left)
+		drain_within_grace(spawn);
+	while (!spawn->ending.gives_up && loop_now() < spawn->ending.drain_usec &&
 	       !(output_has_ended(&spawn->output) && terminal_has_ended(&spawn->terminal))) {
 		limits_tell(spawn);
-		if (loop_turn(&spawn->loop, LOOP_NO_DEADLINE) < 0)
+		if (loop_turn(&spawn->loop, spawn->ending.drain_usec) < 0)
 			break;
 	}
 }

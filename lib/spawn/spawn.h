@@ -42,6 +42,7 @@ enum spawn_reason {
 	SPAWN_REASON_KILLED,	 /* by the supervisor: the command did not end within the grace */
 	SPAWN_REASON_PROTECTION, /* by the supervisor: a process outside detached a mount that
 				    protects a file */
+	SPAWN_REASON_PARENT,	 /* the process with which it ends has ended */
 };
 const char *spawn_reason_name(enum spawn_reason reason); /* "exit" */
 
@@ -97,6 +98,7 @@ struct spawn_options {
 	bool is_terminal;   /* --pty: stdin is a terminal; window size and modes come from it */
 	const char *module_directory; /* directory of scope.so */
 	const mode_t *umask;	      /* of the command; NULL: unchanged */
+	const int *parent; /* pidfd of a process with which the sandbox ends; NULL: none */
 };
 
 /*

@@ -17,7 +17,8 @@ check a_missing_command_is_refused has_status 2
 run sbx-ctl create
 check nothing_at_all_is_refused has_status 2
 
-for option in --policy-fd=3 --report-fd --pass-fd --audit-fd --proxy-fd --ring-fd --dry-run --print-plan --check --no-sandbox --pty; do
+for option in --policy-fd=3 --report-fd --pass-fd --audit-fd --proxy-fd --ring-fd --dry-run --print-plan --check --no-sandbox \
+	--die-with-parent --pty; do
 	run sbx-ctl create "$option" -- true
 	check "refuses_to_keep_${option//[-=3]/_}" has_status 2
 done

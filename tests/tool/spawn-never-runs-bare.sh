@@ -56,6 +56,7 @@ dropped='--policy /etc/passwd
 --hostname box
 --uid 1000
 --pty
+--die-with-parent
 --out out
 --report report
 --report-fd 2
