@@ -64,7 +64,7 @@ static const struct option_spec options[] = {
 	LIST("env", env, "NAME[=VALUE]", "pass a variable, or set it"),
 	LIST("secret", secret, "NAME=PATH", "a private copy of a file; NAME contains its path"),
 	OPTION("hostname", 0, OPTION_STRING, hostname, "NAME", "host name inside"),
-	LIST("device", device, "NAME", "a device, or a bundle: dri, kvm, nvidia, ..."),
+	OPTION("device", 0, OPTION_LIST, device, "NAME", "a device, or a bundle", .choices = plan_device_names),
 	POLICY_LIMITS_WITH_OPTION(LIMIT)
 	OPTION("grace", 0, OPTION_STRING, grace, "TIME", "time between SIGTERM and SIGKILL"),
 	FLAG("best-effort-limits", best_effort, "run even if a limit cannot be enforced"),

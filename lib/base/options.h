@@ -42,7 +42,8 @@ struct option_spec {
 	enum option_kind kind;
 	size_t offset;		    /* of the value in the struct of values */
 	const char *metavar;	    /* "FILE"; NULL for flags and counts */
-	const char *const *choices; /* NULL-terminated; OPTION_CHOICE takes no other word */
+	const char *const *choices; /* NULL-terminated; OPTION_CHOICE takes no other word,
+				       OPTION_LIST leaves the check to the tool */
 	const char *help;	    /* one line, no full stop */
 	bool is_above_zero; /* OPTION_NUMBER, _SIZE, _TIME: 0 is refused, which could mean none or
 			       any */

@@ -132,6 +132,9 @@ struct plan *plan_free(struct plan *plan);
 CLEANUP_BY(struct plan, plan_free)
 #define _cleanup_plan_ _cleanup_(plan_free_ptr)
 
+/* Devices that are not in every sandbox, for options. NULL-terminated. */
+extern const char *const plan_device_names[];
+
 /* System directories, and directories that contain some of these or of all users: their owner is
  * never mapped to the command's user. NULL-terminated. */
 extern const char *const plan_system_directories[];

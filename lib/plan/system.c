@@ -71,6 +71,9 @@ static const struct device {
 	    "/dev/media1" } },
 };
 
+const char *const plan_device_names[] = { "dri", "nvidia", "kvm",   "fuse",
+					  "tun", "snd",	   "video", NULL };
+
 static const struct {
 	const char *path;
 	const char *target;

@@ -34,6 +34,8 @@ for option in --read --write --exec --deny --unix --allow-read; do
 	complete_line sbx-spawn "$option" h
 	check "a_file_is_offered_to_$option" offers here.txt
 done
+complete_line sbx-spawn --device kv
+check a_device_is_offered offers kvm
 complete_line sbx-spawn ec
 check a_command_is_offered offers echo
 complete_line sbx-spawn -- -

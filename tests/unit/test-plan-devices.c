@@ -97,6 +97,20 @@ static void refuses_a_device_that_is_not_there(void)
 		    "leave it out"));
 }
 
+/* The names that shells complete: the host has none of them. */
+static void knows_every_device_that_is_offered(void)
+{
+	for (size_t i = 0; plan_device_names[i]; i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		planning.request.devices = &plan_device_names[i];
+		planning.request.n_devices = 1;
+		expect_refusal(&planning, -ENODEV);
+		expect(strstr(planning.err.what, plan_device_names[i]));
+	}
+}
+
 static void refuses_a_name_that_is_no_device(void)
 {
 	static const char *const names[] = { "sda" };
@@ -145,6 +159,7 @@ static const struct test tests[] = {
 	TEST(bundles_are_what_of_them_is_there),
 	TEST(a_bundle_may_be_a_directory),
 	TEST(refuses_a_device_that_is_not_there),
+	TEST(knows_every_device_that_is_offered),
 	TEST(refuses_a_name_that_is_no_device),
 	TEST(a_denial_of_writing_does_not_take_the_devices),
 	TEST(a_denied_device_is_not_there),
