@@ -29,6 +29,7 @@
 #define NEW_POLICY_NAME (SANDBOX_POLICY_NAME ".new")
 #define N_CREATE_TRIES 100000
 #define N_LOCK_TRIES 50000
+#define N_REMOVE_TRIES 100
 
 static int fail(struct sbx_error *err, int code, const char *doing, const char *id, const char *why,
 		const char *fix)
@@ -254,19 +255,37 @@ static int remove_contents(int directory)
 	return r;
 }
 
+static int remove_directory(int registry, const char *id)
+{
+	return unlinkat(registry, id, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+/* 'sbx-ctl start' opens the log before it finds that the sandbox is gone, which may create the file
+ * again: once for each start. */
+static int remove_with_contents(int registry, const struct registration *registration)
+{
+	int r = -ENOTEMPTY;
+
+	for (int i = 0; i < N_REMOVE_TRIES && r == -ENOTEMPTY; i++) {
+		int first = remove_contents(registration->directory);
+
+		r = remove_directory(registry, registration->id);
+		if (first < 0 && r < 0)
+			return r;
+	}
+	return r;
+}
+
 int registration_remove(int registry, struct registration *registration)
 {
-	int r = 0;
+	int r;
 
 	if (registration->directory < 0)
 		return 0;
-	if (unlinkat(registration->directory, STATE_NAME, 0) < 0 && errno != ENOENT)
-		r = -errno;
-	if (unlinkat(registry, registration->id, AT_REMOVEDIR) < 0) {
-		r = errno == ENOENT ? 0 : remove_contents(registration->directory);
-		if (unlinkat(registry, registration->id, AT_REMOVEDIR) < 0 && errno != ENOENT)
-			r = -errno;
-	}
+	(void)unlinkat(registration->directory, STATE_NAME, 0);
+	r = remove_directory(registry, registration->id);
+	if (r < 0)
+		r = remove_with_contents(registry, registration);
 	if (r == 0)
 		registration_deinit(registration);
 	return r;

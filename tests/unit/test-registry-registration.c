@@ -96,7 +96,7 @@ static void a_killed_supervisor_leaves_an_unlocked_directory(void)
 	expect_eq(registration_remove(rig.registry, &claimed), 0);
 }
 
-#define N_ROUNDS 1500
+#define N_ROUNDS 500
 
 /* Makes a sandbox as sbx-ctl create does, and removes it, again and again. */
 static void make_and_remove(int registry)
@@ -237,6 +237,47 @@ static void removes_the_directory_with_all_that_it_put_there(void)
 	expect_eq(made.directory, -EBADF);
 	expect_eq(faccessat(rig.registry, "a", F_OK, 0), -1);
 	expect_eq(registration_remove(rig.registry, &made), 0);
+}
+
+/* Creates the log once in each directory, after its configuration was removed: as a start does that
+ * has read that before. */
+static void make_logs(int registry)
+{
+	bool had_any = false;
+
+	for (;;) {
+		_cleanup_close_ int directory =
+			openat(registry, "a", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		_cleanup_close_ int log = -EBADF;
+
+		if (directory < 0)
+			continue;
+		while (faccessat(directory, SANDBOX_CONFIGURATION_NAME, F_OK, 0) == 0)
+			had_any = true;
+		if (had_any)
+			log = openat(directory, SANDBOX_LOG_NAME, O_RDWR | O_CREAT | O_CLOEXEC,
+				     0600);
+		had_any = false;
+	}
+}
+
+static void a_log_that_is_made_meanwhile_is_removed_too(void)
+{
+	size_t n_wrong = 0;
+	RIG;
+	pid_t child = fork();
+
+	if (child == 0)
+		make_logs(rig.registry);
+	for (int i = 0; i < N_ROUNDS && n_wrong == 0; i++) {
+		_cleanup_registration_ struct registration made = REGISTRATION_INIT;
+
+		expect_eq(registration_create(rig.registry, "a", &made, &rig.err), 0);
+		rig_put(made.directory, SANDBOX_CONFIGURATION_NAME, "/");
+		n_wrong += registration_remove(rig.registry, &made) < 0;
+	}
+	rig_end(child);
+	expect_eq(n_wrong, 0);
 }
 
 static void removing_what_is_gone_already_succeeds(void)
@@ -463,6 +504,7 @@ static const struct test tests[] = {
 	TEST(refuses_to_adopt_what_a_killed_supervisor_had_taken),
 	TEST(refuses_to_adopt_what_was_not_made_for_it),
 	TEST(removes_the_directory_with_all_that_it_put_there),
+	TEST(a_log_that_is_made_meanwhile_is_removed_too),
 	TEST(removing_what_is_gone_already_succeeds),
 	TEST(keeps_a_directory_with_a_file_of_another_program),
 	TEST(a_reader_sees_one_whole_state),
