@@ -60,6 +60,20 @@ a_service_returns_to_the_socket()
 	within 240 returned
 }
 
+gc_sends_the_end_of_a_killed_sandbox_to_the_service()
+{
+	sbx-spawn -q --id left-to-gc -- sleep 1000 &
+	within 240 sbx-ctl ping left-to-gc
+	kill -KILL $!
+	supervisor_is_gone() { sbx-ctl list | grep -Eq '^left-to-gc +orphaned'; }
+	within 240 supervisor_is_gone
+	systemctl start sbx-gc.service
+	ended() { in_log --event=sandbox_failed | grep left-to-gc | grep -q '"tool":"sbx-ctl"'; }
+	within 240 ended
+	in_log --event=sandbox_failed | grep left-to-gc | grep -q '"writer":{"uid":0,"pid":[1-9]'
+	[ ! -e /var/lib/sbx/spool/records.jsonl ]
+}
+
 leaves_nothing_behind()
 {
 	gone() { [ -z "$(ls /var/lib/sbx/audit-inbox)" ] && [ -z "$(ls /var/lib/sbx/spool)" ]; }
@@ -86,5 +100,6 @@ run_tests \
 	takes_all_of_them_in_when_the_socket_is_there \
 	takes_in_what_came_while_it_was_stopped \
 	a_service_returns_to_the_socket \
+	gc_sends_the_end_of_a_killed_sandbox_to_the_service \
 	leaves_nothing_behind \
 	a_service_cannot_hand_over_what_is_not_its_own
