@@ -109,7 +109,7 @@ struct collector {
 	struct sd_event_source *tick; /* every second */
 	struct sd_event_source *heads_source;
 	uint64_t imported_usec;
-	uint64_t epoch_began_usec; /* CLOCK_REALTIME, as files have it */
+	uint64_t epoch_ends_usec; /* CLOCK_BOOTTIME, which nobody sets */
 	uint64_t epoch_began_size;
 	uint64_t n_heads_failed; /* as last logged */
 	bool is_status_due;

@@ -219,13 +219,13 @@ static void import(struct collector *collector)
 static void change_key(struct collector *collector)
 {
 	const struct collector_options *options = &collector->options;
-	uint64_t now = moment_now(CLOCK_REALTIME);
+	uint64_t now = moment_now(CLOCK_BOOTTIME);
 	struct sbx_error err = { .code = 0 };
 
 	if (options->epoch_usec == 0 || !audit_log_can_change_key(options->audit) ||
-	    now < collector->epoch_began_usec + options->epoch_usec)
+	    now < collector->epoch_ends_usec)
 		return;
-	collector->epoch_began_usec = now;
+	collector->epoch_ends_usec = now + options->epoch_usec;
 	/* Do not replace a key that has signed nothing. */
 	if (audit_log_size(options->audit) == collector->epoch_began_size ||
 	    group_commit(collector, false) < 0)
@@ -297,17 +297,24 @@ struct collector *collector_free(struct collector *collector)
 	return NULL;
 }
 
-/* When the current key was created: its file's modification time. A key from a systemd credential
- * has no file; its time begins with the service. */
-static uint64_t find_epoch(const struct collector *collector)
+/* The age of the current key, by its file's modification time. A key from a systemd credential has
+ * no file; its time begins with the service. */
+static uint64_t find_age_of_key(const struct collector *collector)
 {
 	uint64_t now = moment_now(CLOCK_REALTIME), then;
 	struct stat st;
 
 	if (fstatat(collector->options.directory, KEY_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return now;
+		return 0;
 	then = moment_usec(&st.st_mtim);
-	return then < now ? then : now;
+	return then < now ? now - then : 0;
+}
+
+static uint64_t find_end_of_epoch(const struct collector *collector)
+{
+	uint64_t age = find_age_of_key(collector), epoch = collector->options.epoch_usec;
+
+	return moment_now(CLOCK_BOOTTIME) + (age < epoch ? epoch - age : 0);
 }
 
 static int add_sources(struct collector *collector)
@@ -343,7 +350,7 @@ int collector_new(const struct collector_options *options, struct collector **re
 			&collector->clients);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot start the service");
-	collector->epoch_began_usec = find_epoch(collector);
+	collector->epoch_ends_usec = find_end_of_epoch(collector);
 	collector->group.signed_size = audit_log_checkpoint_size(options->audit);
 	audit_log_set_patience(options->audit, PATIENCE_MSEC);
 	group_note_signed(collector);

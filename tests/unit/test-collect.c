@@ -4,6 +4,21 @@
 #include "record-spool.h"
 #include "base/moment.h"
 
+/* By so much the clock of the host is slow. */
+static time_t set_back_sec;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	int r = __real_clock_gettime(clock, ret);
+
+	if (clock == CLOCK_REALTIME)
+		ret->tv_sec -= set_back_sec;
+	return r;
+}
+
 /* ---- groups and answers ---- */
 
 static void a_sync_event_is_answered_behind_its_commit(void)
@@ -337,12 +352,32 @@ static void the_key_changes_when_its_time_is_over(void)
 	fd = client(&rig);
 	expect(say(fd, SYNC));
 	expect(hears(&rig, fd, "{\"seq\":"));
-	rig.collector->epoch_began_usec = 0;
+	rig.collector->epoch_ends_usec = 0;
 	while (audit_log_size(rig.audit) == rig.collector->epoch_began_size)
 		(void)ready_turn(rig.ready, DEADLINE_MSEC);
 	for (uint64_t size = audit_log_size(rig.audit); audit_log_size(rig.audit) == size;)
 		(void)ready_turn(rig.ready, DEADLINE_MSEC);
 	expect(found(&rig, "key_changed").n >= 1);
+}
+
+/* Somebody sets the clock back by a year. */
+static void the_key_changes_although_the_clock_was_set_back(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int fd = -EBADF;
+
+	rig_init(&rig);
+	rig.options.epoch_usec = 1;
+	rig_start(&rig);
+	set_back_sec = 365 * 86400;
+	fd = client(&rig);
+	expect(say(fd, SYNC));
+	/* The first tick of rig_start() has changed the key already. */
+	expect_str(hear(&rig, fd), "{\"seq\":2}");
+	for (int i = 0; audit_log_size(rig.audit) == 3 && i < 20; i++)
+		(void)ready_turn(rig.ready, DEADLINE_MSEC);
+	set_back_sec = 0;
+	expect(found(&rig, "key_changed").n > 1);
 }
 
 static const struct test tests[] = {
@@ -362,6 +397,7 @@ static const struct test tests[] = {
 	TEST(one_user_does_not_take_all_the_places),
 	TEST(the_spool_is_taken_in),
 	TEST(the_key_changes_when_its_time_is_over),
+	TEST(the_key_changes_although_the_clock_was_set_back),
 	TEST_END,
 };
 
