@@ -50,7 +50,8 @@ static int compile(const char *path, void **ret_block, size_t *ret_n_bytes, stru
 	_cleanup_policy_ struct policy *policy = NULL;
 	_cleanup_free_ char *bytes = NULL;
 	size_t n_bytes = 0;
-	int r = file_read(AT_FDCWD, path, POLICY_BYTES_MAX, &bytes, &n_bytes, err);
+	/* A worker waits for nobody who writes to a pipe. */
+	int r = file_read_regular(AT_FDCWD, path, POLICY_BYTES_MAX, &bytes, &n_bytes, err);
 
 	if (r < 0)
 		return r;

@@ -63,6 +63,22 @@ const uint8_t *generation_digest(const struct generation *generation)
 
 /* ---- loading ---- */
 
+/* The server waits for nobody who writes to a pipe. */
+static int read_policy(const char *path, char **ret_bytes, size_t *ret_n_bytes,
+		       struct sbx_error *err)
+{
+	return file_read_regular(AT_FDCWD, path, POLICY_BYTES_MAX, ret_bytes, ret_n_bytes, err);
+}
+
+static int load_layer(const char *path, struct policy **ret, struct sbx_error *err)
+{
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes = 0;
+	int r = read_policy(path, &bytes, &n_bytes, err);
+
+	return r < 0 ? r : policy_load(path, bytes, n_bytes, ret, err);
+}
+
 static int load_layers(const char *const *paths, size_t n_paths, struct policy **ret,
 		       struct sbx_error *err)
 {
@@ -71,7 +87,7 @@ static int load_layers(const char *const *paths, size_t n_paths, struct policy *
 	if (!all)
 		return sbx_error_what(err, -ENOMEM, "cannot load the policy");
 	for (size_t n = 0; n < n_paths; n++) {
-		int r = policy_load_file(AT_FDCWD, paths[n], &all[n], err);
+		int r = load_layer(paths[n], &all[n], err);
 
 		if (r < 0) {
 			while (n > 0)
@@ -85,7 +101,7 @@ static int load_layers(const char *const *paths, size_t n_paths, struct policy *
 static int load_one(struct generation *generation, const char *path, struct sbx_error *err)
 {
 	size_t n_bytes = 0;
-	int r = file_read(AT_FDCWD, path, POLICY_BYTES_MAX, &generation->bytes, &n_bytes, err);
+	int r = read_policy(path, &generation->bytes, &n_bytes, err);
 
 	if (r < 0)
 		return r;

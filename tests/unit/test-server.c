@@ -543,6 +543,19 @@ static void a_file_that_is_renamed_into_place_comes_into_force(void)
 	expect(is_verdict(rig_ask(&rig, SRC), "require_review"));
 }
 
+static void a_policy_that_is_a_pipe_does_not_stop_the_server(void)
+{
+	_cleanup_rig_ struct rig rig;
+	struct sbx_error err = { .code = 0 };
+
+	rig_init(&rig, ALLOW_SRC);
+	expect(unlink(rig.policy) == 0);
+	expect(mkfifo(rig.policy, 0600) == 0);
+	expect_eq(server_reload(rig.server, "test", &err), -EINVAL);
+	expect_str(err.why, "it is not a regular file");
+	expect(is_verdict(rig_ask(&rig, SRC), "allow"));
+}
+
 static void the_same_policy_again_is_no_change(void)
 {
 	_cleanup_rig_ struct rig rig;
@@ -642,6 +655,7 @@ static const struct test tests[] = {
 	TEST(a_broken_policy_keeps_the_old_one_in_force),
 	TEST(an_extension_that_cannot_start_keeps_the_policy_out),
 	TEST(a_file_that_is_renamed_into_place_comes_into_force),
+	TEST(a_policy_that_is_a_pipe_does_not_stop_the_server),
 	TEST(the_same_policy_again_is_no_change),
 	TEST(a_decision_that_cannot_be_recorded_is_deny),
 	TEST(records_the_chosen_verdicts),
