@@ -26,13 +26,21 @@ struct counts {
 	uint64_t n_failed_reloads;
 };
 
+/* Of one of the policy's files: inotify on its directory, and on that of the file to which it is a
+ * link. */
+struct watch {
+	struct sd_event_source *beside;
+	char *target; /* NULL: it is no link */
+	struct sd_event_source *beside_target;
+};
+
 struct server {
 	struct server_options options;
 	struct generation *generation; /* a reload changes only this pointer */
 	struct token_table *tokens;
 	struct counts counts;
 	struct clients *clients;
-	struct sd_event_source **watches; /* inotify, on the directories of the policy's files */
+	struct watch *watches; /* of the policy's files */
 	struct sd_event_source *status_timer;
 	struct sd_event_source *token_timer; /* rings when the next token expires */
 	bool is_status_due;		     /* the timer runs */

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <systemd/sd-event.h>
 #include <time.h>
 
@@ -433,6 +434,102 @@ static int init_clients(struct server *server)
 			   &server->clients);
 }
 
+/* ---- a file that is renamed into place ---- */
+
+static bool is_ours(const struct server *server, const char *name)
+{
+	for (size_t i = 0; i < server->options.n_policy_paths; i++) {
+		const char *target = server->watches[i].target;
+
+		if (strcmp(path_last(server->options.policy_paths[i]), name) == 0 ||
+		    (target && strcmp(path_last(target), name) == 0))
+			return true;
+	}
+	return false;
+}
+
+static int on_rename(sd_event_source *source, const struct inotify_event *event, void *userdata)
+{
+	struct server *server = userdata;
+
+	/* After an overflow of the inotify queue any of the files may have been renamed. */
+	if ((event->mask & IN_Q_OVERFLOW) != 0 || (event->len > 0 && is_ours(server, event->name)))
+		(void)server_reload(server, "rename", NULL);
+	return 0;
+}
+
+static int watch_beside(struct server *server, const char *path, struct sd_event_source **ret)
+{
+	_cleanup_text_ struct text directory = TEXT_INIT;
+
+	text_add_bytes(&directory, path, (size_t)(path_last(path) - path));
+	if (directory.len == 0)
+		text_add(&directory, ".");
+	if (text_status(&directory) < 0)
+		return -ENOMEM;
+	return sd_event_add_inotify(server->options.event, ret, text_string(&directory),
+				    IN_MOVED_TO | IN_ONLYDIR, on_rename, server);
+}
+
+static void watch(struct server *server, const char *path, struct sd_event_source **ret)
+{
+	int r = watch_beside(server, path, ret);
+
+	if (r < 0)
+		log_write(server->options.log, LOG_LEVEL_WARNING, NULL,
+			  "cannot watch the directory of '%s': %s; a new policy needs a reload",
+			  path, strerror(-r));
+}
+
+/* The file to which @path is a link, through all links; NULL if it is none. */
+static char *find_target(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? realpath(path, NULL) : NULL;
+}
+
+/* A link may lead to another file now. One that leads to none keeps its watch: the file may come
+ * back. */
+static void watch_target(struct server *server, size_t i)
+{
+	struct watch *watched = &server->watches[i];
+	_cleanup_free_ char *target = find_target(server->options.policy_paths[i]);
+
+	if (!target || (watched->target && strcmp(target, watched->target) == 0))
+		return;
+	watched->beside_target = sd_event_source_disable_unref(watched->beside_target);
+	free(watched->target);
+	watched->target = take_ptr(target);
+	watch(server, watched->target, &watched->beside_target);
+}
+
+/* Before a load: a file that is renamed in between is then loaded twice instead of missed. */
+static void watch_targets(struct server *server)
+{
+	for (size_t i = 0; i < server->options.n_policy_paths; i++)
+		watch_target(server, i);
+}
+
+static void watch_all(struct server *server)
+{
+	for (size_t i = 0; i < server->options.n_policy_paths; i++)
+		watch(server, server->options.policy_paths[i], &server->watches[i].beside);
+	watch_targets(server);
+}
+
+static void unwatch_all(struct server *server)
+{
+	for (size_t i = 0; server->watches && i < server->options.n_policy_paths; i++) {
+		struct watch *watched = &server->watches[i];
+
+		(void)sd_event_source_disable_unref(watched->beside);
+		(void)sd_event_source_disable_unref(watched->beside_target);
+		free(watched->target);
+	}
+	free(server->watches);
+}
+
 /* ---- the policy in force ---- */
 
 static int on_extension(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -513,8 +610,10 @@ int server_reload(struct server *server, const char *cause, struct sbx_error *er
 {
 	_cleanup_generation_ struct generation *next = NULL;
 	struct sbx_error why = { .code = 0 };
-	int r = load(server, &next, &why);
+	int r;
 
+	watch_targets(server);
+	r = load(server, &next, &why);
 	if (r < 0) {
 		if (err)
 			*err = why;
@@ -526,54 +625,6 @@ int server_reload(struct server *server, const char *cause, struct sbx_error *er
 		return 0;
 	put_into_force(server, take_ptr(next), cause);
 	return 1;
-}
-
-/* ---- a file that is renamed into place ---- */
-
-static bool is_ours(const struct server *server, const char *name)
-{
-	for (size_t i = 0; i < server->options.n_policy_paths; i++)
-		if (strcmp(path_last(server->options.policy_paths[i]), name) == 0)
-			return true;
-	return false;
-}
-
-static int on_rename(sd_event_source *source, const struct inotify_event *event, void *userdata)
-{
-	struct server *server = userdata;
-
-	/* After an overflow of the inotify queue any of the files may have been renamed. */
-	if ((event->mask & IN_Q_OVERFLOW) != 0 || (event->len > 0 && is_ours(server, event->name)))
-		(void)server_reload(server, "rename", NULL);
-	return 0;
-}
-
-static int watch(struct server *server, const char *path, struct sd_event_source **ret)
-{
-	_cleanup_text_ struct text directory = TEXT_INIT;
-
-	text_add_bytes(&directory, path, (size_t)(path_last(path) - path));
-	if (directory.len == 0)
-		text_add(&directory, ".");
-	if (text_status(&directory) < 0)
-		return -ENOMEM;
-	return sd_event_add_inotify(server->options.event, ret, text_string(&directory),
-				    IN_MOVED_TO | IN_ONLYDIR, on_rename, server);
-}
-
-/* Watch before the first load: a file renamed in between is then loaded twice instead of missed. */
-static void watch_all(struct server *server)
-{
-	for (size_t i = 0; i < server->options.n_policy_paths; i++) {
-		const char *path = server->options.policy_paths[i];
-		int r = watch(server, path, &server->watches[i]);
-
-		if (r < 0)
-			log_write(server->options.log, LOG_LEVEL_WARNING, NULL,
-				  "cannot watch the directory of '%s': %s; a new policy needs a "
-				  "reload",
-				  path, strerror(-r));
-	}
 }
 
 /* ---- life ---- */
@@ -588,13 +639,11 @@ struct server *server_free(struct server *server)
 	if (!server)
 		return NULL;
 	(void)clients_free(server->clients);
-	for (size_t i = 0; server->watches && i < server->options.n_policy_paths; i++)
-		(void)sd_event_source_disable_unref(server->watches[i]);
+	unwatch_all(server);
 	(void)sd_event_source_disable_unref(server->status_timer);
 	(void)sd_event_source_disable_unref(server->token_timer);
 	(void)generation_unref(server->generation);
 	(void)token_table_free(server->tokens);
-	free(server->watches);
 	free(server);
 	return NULL;
 }

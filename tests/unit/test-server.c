@@ -543,6 +543,33 @@ static void a_file_that_is_renamed_into_place_comes_into_force(void)
 	expect(is_verdict(rig_ask(&rig, SRC), "require_review"));
 }
 
+/* The policy's name is a link now, to a file of another directory. */
+static void make_link(const struct rig *rig, char directory[48], char target[64])
+{
+	(void)snprintf(directory, 48, "%s/other", rig->directory);
+	(void)snprintf(target, 64, "%s/target", directory);
+	expect(mkdir(directory, 0700) == 0);
+	expect(rename(rig->policy, target) == 0);
+	expect(symlink(target, rig->policy) == 0);
+}
+
+static void the_file_that_a_link_leads_to_comes_into_force_when_it_is_renamed_into_place(void)
+{
+	_cleanup_rig_ struct rig rig;
+	char directory[48], target[64];
+
+	rig_init(&rig, ALLOW_SRC);
+	make_link(&rig, directory, target);
+	expect_eq(server_reload(rig.server, "test", NULL), 0);
+	turn_all(&rig);
+	expect_eq(file_replace(AT_FDCWD, target, REVIEW_SRC, strlen(REVIEW_SRC), 0644, NULL), 0);
+	for (int i = 0; i < 100 && is_verdict(rig_ask(&rig, SRC), "allow"); i++)
+		(void)ready_turn(rig.ready, 100);
+	expect(is_verdict(rig_ask(&rig, SRC), "require_review"));
+	expect(unlink(target) == 0);
+	expect(rmdir(directory) == 0);
+}
+
 static void a_policy_that_is_a_pipe_does_not_stop_the_server(void)
 {
 	_cleanup_rig_ struct rig rig;
@@ -655,6 +682,7 @@ static const struct test tests[] = {
 	TEST(a_broken_policy_keeps_the_old_one_in_force),
 	TEST(an_extension_that_cannot_start_keeps_the_policy_out),
 	TEST(a_file_that_is_renamed_into_place_comes_into_force),
+	TEST(the_file_that_a_link_leads_to_comes_into_force_when_it_is_renamed_into_place),
 	TEST(a_policy_that_is_a_pipe_does_not_stop_the_server),
 	TEST(the_same_policy_again_is_no_change),
 	TEST(a_decision_that_cannot_be_recorded_is_deny),
