@@ -251,6 +251,8 @@ static const struct call calls[] = {
 	{ .number = SYS_rt_sigprocmask, .roles = BOTH },
 	{ .number = SYS_rt_sigaction, .roles = BOTH },
 	{ .number = SYS_rt_sigreturn, .roles = BOTH },
+	/* for a record to a pipe that has no reader any more */
+	{ .number = SYS_rt_sigtimedwait, .roles = WORKER },
 	{ .number = SYS_restart_syscall, .roles = BOTH },
 	{ .number = SYS_exit_group, .roles = BOTH },
 	{ .number = SYS_exit, .roles = BOTH },
