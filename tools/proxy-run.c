@@ -123,7 +123,9 @@ static int reload(struct alone *alone, struct sbx_error *err)
 
 	if (r >= 0)
 		r = proxy_policy_new(block, n_bytes, &policy, err);
-	return r < 0 ? r : worker_replace_policy(alone->process.worker, policy, err);
+	if (r == 0)
+		worker_replace_policy(alone->process.worker, policy);
+	return r;
 }
 
 static int on_reload(struct service *service, void *userdata)
@@ -132,13 +134,14 @@ static int on_reload(struct service *service, void *userdata)
 	struct sbx_error err = { .code = 0 };
 	int r = reload(alone, &err);
 
-	if (r < 0)
+	if (r < 0) {
+		worker_record_error(alone->process.worker, &err);
 		log_write(&alone->process.run->log, LOG_LEVEL_ERROR, NULL, "%s%s%s", err.what,
 			  err.why[0] != '\0' ? ": " : "", err.why);
-	else
-		log_write(&alone->process.run->log, LOG_LEVEL_NOTICE, NULL,
-			  "a new policy is in force");
-	return r;
+		return r;
+	}
+	log_write(&alone->process.run->log, LOG_LEVEL_NOTICE, NULL, "a new policy is in force");
+	return 0;
 }
 
 static void add_listener(struct text *out, const struct handover_listener *listener, bool as_json)

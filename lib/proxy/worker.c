@@ -104,10 +104,20 @@ static int record_start(const struct worker *worker, const struct proxy_limits *
 	return record_send(worker->options.recorder, &record, &json, err);
 }
 
+/* Whatever is recorded has happened: a failure is only logged. */
+static void record_or_log(const struct worker *worker, struct text *record,
+			  struct json_writer *json)
+{
+	struct sbx_error err = { .code = 0 };
+
+	if (record_send(worker->options.recorder, record, json, &err) < 0)
+		log_write(worker->options.log, LOG_LEVEL_ERROR, NULL, "%s: %s", err.what,
+			  strerror(-err.code));
+}
+
 static void record_stop(const struct worker *worker, const char *cause)
 {
 	_cleanup_text_ struct text record = TEXT_INIT;
-	struct sbx_error err = { .code = 0 };
 	struct json_writer json;
 
 	begin_record(worker, &record, &json, "proxy_stop");
@@ -117,9 +127,7 @@ static void record_stop(const struct worker *worker, const char *cause)
 	proxy_counters_add_members(&json, &worker->options.page->counters);
 	json_end_object(&json);
 	/* Every connection is closed by now, so there is nothing left to refuse. */
-	if (record_send(worker->options.recorder, &record, &json, &err) < 0)
-		log_write(worker->options.log, LOG_LEVEL_ERROR, NULL, "%s: %s", err.what,
-			  strerror(-err.code));
+	record_or_log(worker, &record, &json);
 }
 
 /* ---- begin ---- */
@@ -260,7 +268,19 @@ int worker_begin(struct worker *worker, struct handover *handover, struct sbx_er
 	return 0;
 }
 
-int worker_replace_policy(struct worker *worker, struct proxy_policy *policy, struct sbx_error *err)
+void worker_record_error(const struct worker *worker, const struct sbx_error *what)
+{
+	_cleanup_text_ struct text record = TEXT_INIT;
+	struct json_writer json;
+
+	begin_record(worker, &record, &json, "policy_error");
+	json_member_i64(&json, "code", what->code);
+	json_member_string(&json, "what", what->what);
+	json_member_string(&json, "why", what->why[0] != '\0' ? what->why : strerror(-what->code));
+	record_or_log(worker, &record, &json);
+}
+
+void worker_replace_policy(struct worker *worker, struct proxy_policy *policy)
 {
 	_cleanup_proxy_policy_ struct proxy_policy *owned = policy;
 	_cleanup_text_ struct text record = TEXT_INIT;
@@ -272,7 +292,7 @@ int worker_replace_policy(struct worker *worker, struct proxy_policy *policy, st
 	json_member_hex(&json, "policy", proxy_policy_digest(owned), 32);
 	proxy_replace_policy(worker->proxy, take_ptr(owned));
 	/* The new policy may be stricter: it is in force even if the record cannot be written. */
-	return record_send(worker->options.recorder, &record, &json, err);
+	record_or_log(worker, &record, &json);
 }
 
 /* ---- end ---- */

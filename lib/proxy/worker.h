@@ -67,6 +67,7 @@ CLEANUP_BY(struct worker, worker_free)
  * record cannot be written, it has not. Takes the listeners, even on failure; copies the texts.
  */
 int worker_begin(struct worker *worker, struct handover *handover, struct sbx_error *err);
-/* Puts another policy into force and records it. Takes @policy, even on failure. */
-int worker_replace_policy(struct worker *worker, struct proxy_policy *policy,
-			  struct sbx_error *err);
+/* Puts another policy into force, also if that cannot be recorded; takes it. */
+void worker_replace_policy(struct worker *worker, struct proxy_policy *policy);
+/* Records that another policy could not be loaded. */
+void worker_record_error(const struct worker *worker, const struct sbx_error *what);
