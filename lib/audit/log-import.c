@@ -303,6 +303,7 @@ struct import {
 	struct audit_writer owner; /* owner of the file, recorded as the writer */
 	uint64_t offset;	   /* bytes before it have been imported */
 	uint64_t until;		   /* lines that begin after it wait for the next import */
+	uint64_t n_bytes_max;	   /* of one file */
 	char *chunk;		   /* IMPORT_CHUNK_SIZE bytes */
 	struct audit_import taken; /* counted since the last commit */
 	struct audit_import *total;
@@ -436,18 +437,33 @@ static int take_line(struct import *import, const char *line, size_t n_bytes, st
 	return r;
 }
 
-/* Length of the line at @at with its newline; 0 if there is no newline yet. */
-static int64_t line_length(struct import *import, uint64_t at)
+/* The next byte from @at on that is not in a hole: a hole has no newline, and can be longer than
+ * could ever be read. */
+static off_t find_data(int fd, uint64_t at)
 {
-	uint64_t began = at;
-	ssize_t n;
+	off_t data = lseek(fd, (off_t)at, SEEK_DATA);
 
-	while ((n = pread(import->fd, import->chunk, IMPORT_CHUNK_SIZE, (off_t)at)) > 0) {
+	return data < 0 && errno != ENXIO ? (off_t)at : data;
+}
+
+/* Length of the line at @at with its newline; 0 if there is no newline yet. A line from which
+ * n_bytes_max have been read is refused in pieces. */
+static int64_t line_length(struct import *import, uint64_t began)
+{
+	uint64_t n_read = 0;
+	off_t at = find_data(import->fd, began);
+	ssize_t n = 0;
+
+	while (at >= 0 && (n = pread(import->fd, import->chunk, IMPORT_CHUNK_SIZE, at)) > 0) {
 		const char *end = memchr(import->chunk, '\n', (size_t)n);
 
 		if (end)
-			return (int64_t)(at - began) + (end - import->chunk) + 1;
-		at += (uint64_t)n;
+			return at - (off_t)began + (end - import->chunk) + 1;
+		at += n;
+		n_read += (uint64_t)n;
+		if (n_read >= import->n_bytes_max)
+			return at - (off_t)began;
+		at = find_data(import->fd, (uint64_t)at);
 	}
 	return n < 0 ? -errno : 0;
 }
@@ -593,7 +609,13 @@ static int take_open_file(struct import *import, struct sbx_error *err)
 	/* Stop at the present size: a process that writes as fast as the import reads would
 	 * otherwise occupy the log's service forever. */
 	import->until = size;
+	if (size - import->offset > import->n_bytes_max)
+		import->until = import->offset + import->n_bytes_max;
 	r = import_take_lines(import, err);
+	if (r == 0 && import->until < size && import->offset >= import->until) {
+		import->total->has_more = true;
+		return 0;
+	}
 	if (r < 0 || !is_left_alone(import->fd))
 		return r;
 	/* A writer may have appended between the last read and the lease. */
@@ -681,10 +703,12 @@ void audit_log_watch_import(struct audit_log *log, audit_imported *imported, voi
 	log->imported_userdata = userdata;
 }
 
-int audit_log_import(struct audit_log *log, int spool, struct audit_import *ret,
-		     struct sbx_error *err)
+int audit_log_import_some(struct audit_log *log, int spool, uint64_t n_bytes,
+			  struct audit_import *ret, struct sbx_error *err)
 {
-	struct import import = { .log = log, .spool = spool, .fd = -EBADF, .total = ret };
+	struct import import = {
+		.log = log, .spool = spool, .fd = -EBADF, .n_bytes_max = n_bytes, .total = ret
+	};
 	_cleanup_free_ char *chunk = malloc(IMPORT_CHUNK_SIZE);
 	int r;
 
@@ -700,4 +724,10 @@ int audit_log_import(struct audit_log *log, int spool, struct audit_import *ret,
 		return r;
 	r = claim(spool, err);
 	return r < 0 ? r : take_files(&import, err);
+}
+
+int audit_log_import(struct audit_log *log, int spool, struct audit_import *ret,
+		     struct sbx_error *err)
+{
+	return audit_log_import_some(log, spool, UINT64_MAX, ret, err);
 }

@@ -137,6 +137,7 @@ struct audit_import {
 	uint64_t n_records;
 	uint64_t n_refused; /* lines that were not valid records; a record reports each */
 	uint64_t n_torn;    /* lines torn by a crash or a full disk; a record reports each */
+	bool has_more;	    /* more is there than audit_log_import_some() was to read */
 };
 
 /*
@@ -146,6 +147,10 @@ struct audit_import {
  */
 int audit_log_import(struct audit_log *log, int spool, struct audit_import *ret,
 		     struct sbx_error *err);
+/* The same with about @n_bytes of each file at most: the owner of a spool decides how much is in
+ * it. */
+int audit_log_import_some(struct audit_log *log, int spool, uint64_t n_bytes,
+			  struct audit_import *ret, struct sbx_error *err);
 
 /* Calls @imported after each commit of an import, with the number of records imported so far; NULL
  * unsets it. */

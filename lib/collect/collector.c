@@ -36,6 +36,8 @@
 /* A recv() that returns EAGAIN is cheaper than one more loop turn for each queued packet. */
 #define PACKETS_PER_TURN 16
 #define IMPORT_USEC (5 * USEC_PER_SEC)
+/* Of one file of the spool. The loop serves no client meanwhile. */
+#define IMPORT_BYTES (UINT64_C(4) << 20)
 /* The loop serves no client while SQLite waits for a lock: give up soon, retry at the next tick. */
 #define PATIENCE_MSEC 100
 
@@ -209,8 +211,11 @@ static void import(struct collector *collector)
 	if (collector->options.gather &&
 	    collector->options.gather(collector->options.userdata, &err) < 0)
 		collect_trouble(collector, &err);
-	if (audit_log_import(collector->options.audit, collector->options.spool, &taken, &err) < 0)
+	if (audit_log_import_some(collector->options.audit, collector->options.spool, IMPORT_BYTES,
+				  &taken, &err) < 0)
 		collect_trouble(collector, &err);
+	if (taken.has_more)
+		collector->imported_usec = 0;
 	if (taken.n_records > 0)
 		collector->is_status_due = true;
 	group_note_signed(collector);

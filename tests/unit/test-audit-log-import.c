@@ -407,6 +407,86 @@ static void one_file_that_is_refused_keeps_no_other_out(void)
 	expect_eq(verify(&f, NULL, NULL), 9);
 }
 
+static struct audit_import take_some(struct fixture *f, uint64_t n_bytes)
+{
+	int spool = open(f->place.spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct audit_import import = { .n_records = 99 };
+
+	expect_eq(audit_log_import_some(f->log, spool, n_bytes, &import, NULL), 0);
+	(void)close(spool);
+	return import;
+}
+
+static void a_long_file_is_taken_in_parts(void)
+{
+	static const char line[] = "{" LOG_TIME ",\"event\":\"syscall\"}\n";
+	const size_t n_lines = 50000, len = strlen(line);
+	_cleanup_fixture_ struct fixture f;
+	_cleanup_free_ char *lines = zeroed(n_lines, len);
+	size_t n_parts = 0, n_records = 0;
+	struct audit_import import;
+
+	fixture_init(&f);
+	recorder_deinit(&f.recorder);
+	for (size_t i = 0; i < n_lines; i++)
+		memcpy(lines + i * len, line, len);
+	append(&f.place, CLAIMED, lines, n_lines * len);
+	do {
+		import = take_some(&f, 1000000);
+		n_records += import.n_records;
+	} while (import.has_more && ++n_parts < 10);
+	expect(n_parts > 0);
+	expect_eq(n_records, n_lines);
+	expect_eq(n_files(&f.place), 1);
+	expect_eq(verify(&f, NULL, NULL), n_lines + 1);
+}
+
+static void a_line_that_is_longer_than_a_part_is_refused_in_pieces(void)
+{
+	static const char line[] = "\n{" LOG_TIME ",\"event\":\"syscall\"}\n";
+	_cleanup_fixture_ struct fixture f;
+	_cleanup_free_ char *giant = zeroed(1, 3000000);
+	size_t n_records = 0, n_refused = 0, n_parts = 0;
+	struct audit_import import;
+
+	fixture_init(&f);
+	recorder_deinit(&f.recorder);
+	memset(giant, 'a', 3000000);
+	append(&f.place, CLAIMED, giant, 3000000);
+	append(&f.place, CLAIMED, line, strlen(line));
+	do {
+		import = take_some(&f, 600000);
+		n_records += import.n_records;
+		n_refused += import.n_refused;
+	} while (import.has_more && ++n_parts < 10);
+	expect_eq(n_records, 1);
+	expect(n_refused > 1);
+	expect_eq(n_files(&f.place), 1);
+	expect_eq(verify(&f, NULL, NULL), (int)(1 + n_refused + n_records));
+}
+
+/* Whoever writes a spool can make one that nobody could read to its end. */
+static void a_hole_of_a_terabyte_is_passed_over(void)
+{
+	static const char line[] = "\n{" LOG_TIME ",\"event\":\"syscall\"}\n";
+	_cleanup_fixture_ struct fixture f;
+	char path[96];
+	struct audit_import import;
+
+	fixture_init(&f);
+	recorder_deinit(&f.recorder);
+	append(&f.place, CLAIMED, "a", 1);
+	(void)snprintf(path, sizeof(path), "%s/" CLAIMED, f.place.spool);
+	if (truncate(path, (off_t)1 << 40) < 0)
+		skip("no file can be that long here");
+	append(&f.place, CLAIMED, line, strlen(line));
+	import = take(&f.place, f.log);
+	expect_eq(import.n_records, 1);
+	expect_eq(import.n_refused, 1);
+	expect_eq(n_files(&f.place), 1);
+	expect_eq(verify(&f, NULL, NULL), 3);
+}
+
 static const struct test tests[] = {
 	TEST(what_waits_is_taken_and_the_file_is_gone),
 	TEST(a_file_that_a_writer_has_open_is_kept_and_read_further),
@@ -421,6 +501,9 @@ static const struct test tests[] = {
 	TEST(a_record_says_whose_file_it_came_from),
 	TEST(names_that_nothing_claims_are_left_alone),
 	TEST(one_file_that_is_refused_keeps_no_other_out),
+	TEST(a_long_file_is_taken_in_parts),
+	TEST(a_line_that_is_longer_than_a_part_is_refused_in_pieces),
+	TEST(a_hole_of_a_terabyte_is_passed_over),
 	TEST_END,
 };
 
