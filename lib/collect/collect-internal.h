@@ -100,6 +100,15 @@ struct counts {
 	uint64_t n_lost;
 };
 
+/* What can fail beside the commits, each until it succeeds again. */
+enum trouble {
+	TROUBLE_IMPORT,
+	TROUBLE_KEY,
+	TROUBLE_ROTATION,
+	TROUBLE_RETENTION,
+	N_TROUBLES,
+};
+
 struct collector {
 	struct collector_options options;
 	struct clients *clients;
@@ -113,8 +122,10 @@ struct collector {
 	uint64_t epoch_began_size;
 	uint64_t n_heads_failed; /* as last logged */
 	bool is_status_due;
-	char other[SBX_ERROR_TEXT_SIZE]; /* the last problem other than group.problem, or "" */
+	char troubles[N_TROUBLES][SBX_ERROR_TEXT_SIZE]; /* what the last one was, or "" */
 };
 
 /* Logs a problem that does not stop the service; a repeated one only once. */
-void collect_trouble(struct collector *collector, const struct sbx_error *err);
+void collect_trouble(struct collector *collector, enum trouble what, const struct sbx_error *err);
+/* It has succeeded: the status does not tell the problem any more. */
+void collect_no_trouble(struct collector *collector, enum trouble what);

@@ -41,17 +41,25 @@
 /* The loop serves no client while SQLite waits for a lock: give up soon, retry at the next tick. */
 #define PATIENCE_MSEC 100
 
-void collect_trouble(struct collector *collector, const struct sbx_error *err)
+void collect_trouble(struct collector *collector, enum trouble what, const struct sbx_error *err)
 {
 	char text[SBX_ERROR_TEXT_SIZE];
 
 	(void)snprintf(text, sizeof(text), "%.250s: %.250s", err->what,
 		       err->why[0] != '\0' ? err->why : strerror(-err->code));
-	if (strcmp(text, collector->other) == 0)
+	if (strcmp(text, collector->troubles[what]) == 0)
 		return;
-	memcpy(collector->other, text, sizeof(text));
+	memcpy(collector->troubles[what], text, sizeof(text));
 	collector->is_status_due = true;
 	log_write(collector->options.log, LOG_LEVEL_ERROR, NULL, "%s", text);
+}
+
+void collect_no_trouble(struct collector *collector, enum trouble what)
+{
+	if (collector->troubles[what][0] == '\0')
+		return;
+	collector->troubles[what][0] = '\0';
+	collector->is_status_due = true;
 }
 
 /* ---- clients ---- */
@@ -178,8 +186,9 @@ static void tell_status(struct collector *collector)
 	add_heads(&line, collector);
 	if (collector->group.problem[0] != '\0')
 		text_addf(&line, "; %s", collector->group.problem);
-	if (collector->other[0] != '\0')
-		text_addf(&line, "; %s", collector->other);
+	for (size_t i = 0; i < N_TROUBLES; i++)
+		if (collector->troubles[i][0] != '\0')
+			text_addf(&line, "; %s", collector->troubles[i]);
 	if (text_status(&line) == 0)
 		service_status(collector->options.service, "%s", text_string(&line));
 }
@@ -196,6 +205,17 @@ static void sign(struct collector *collector)
 		(void)group_commit(collector, true);
 }
 
+/* The first failure is returned, and what else can be imported is. */
+static int take_spool(struct collector *collector, struct audit_import *ret, struct sbx_error *err)
+{
+	const struct collector_options *options = &collector->options;
+	int gathered = options->gather ? options->gather(options->userdata, err) : 0;
+	int r = audit_log_import_some(options->audit, options->spool, IMPORT_BYTES, ret,
+				      gathered < 0 ? NULL : err);
+
+	return gathered < 0 ? gathered : r;
+}
+
 static void import(struct collector *collector)
 {
 	struct sbx_error err = { .code = 0 };
@@ -208,12 +228,10 @@ static void import(struct collector *collector)
 	/* audit_log_import() commits, but only group_commit() may commit what is in the queue. */
 	if (group_commit(collector, false) < 0)
 		return;
-	if (collector->options.gather &&
-	    collector->options.gather(collector->options.userdata, &err) < 0)
-		collect_trouble(collector, &err);
-	if (audit_log_import_some(collector->options.audit, collector->options.spool, IMPORT_BYTES,
-				  &taken, &err) < 0)
-		collect_trouble(collector, &err);
+	if (take_spool(collector, &taken, &err) < 0)
+		collect_trouble(collector, TROUBLE_IMPORT, &err);
+	else
+		collect_no_trouble(collector, TROUBLE_IMPORT);
 	if (taken.has_more)
 		collector->imported_usec = 0;
 	if (taken.n_records > 0)
@@ -236,7 +254,9 @@ static void change_key(struct collector *collector)
 	    group_commit(collector, false) < 0)
 		return;
 	if (audit_log_change_key(options->audit, &err) < 0)
-		collect_trouble(collector, &err);
+		collect_trouble(collector, TROUBLE_KEY, &err);
+	else
+		collect_no_trouble(collector, TROUBLE_KEY);
 	collector->epoch_began_size = audit_log_size(options->audit);
 	group_note_signed(collector);
 }

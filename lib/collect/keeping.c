@@ -31,7 +31,7 @@ static void tell(void *userdata, enum retain_action action, const struct segment
 	struct collector *collector = userdata;
 
 	if (problem)
-		collect_trouble(collector, problem);
+		collect_trouble(collector, TROUBLE_RETENTION, problem);
 	else
 		log_write(collector->options.log, LOG_LEVEL_NOTICE, NULL, "%s %s",
 			  action == RETAIN_ARCHIVE ? "archived" : "deleted", file->name);
@@ -86,7 +86,7 @@ static void take_next(struct collector *collector)
 		return;
 	}
 	if (r < 0)
-		collect_trouble(collector, &err);
+		collect_trouble(collector, TROUBLE_RETENTION, &err);
 	keeping_deinit(collector);
 }
 
@@ -100,11 +100,13 @@ static void begin_retention(struct collector *collector)
 	};
 	struct sbx_error err = { .code = 0 };
 
+	/* What fails again in this pass is told again. */
+	collect_no_trouble(collector, TROUBLE_RETENTION);
 	if (retention_begin(collector->options.audit, &options, &collector->keeping.retention,
 			    &err) == 0)
 		take_next(collector);
 	else
-		collect_trouble(collector, &err);
+		collect_trouble(collector, TROUBLE_RETENTION, &err);
 }
 
 static void continue_retention(struct collector *collector)
@@ -123,7 +125,7 @@ static void continue_retention(struct collector *collector)
 	if (retention_end(collector->keeping.retention, &err) == 0) {
 		take_next(collector);
 	} else {
-		collect_trouble(collector, &err);
+		collect_trouble(collector, TROUBLE_RETENTION, &err);
 		keeping_deinit(collector);
 	}
 	group_note_signed(collector);
@@ -150,7 +152,9 @@ void keeping_turn(struct collector *collector)
 	r = audit_log_rotate_if_due(collector->options.audit, keeping->rotation,
 				    keeping->segment_bytes, &err);
 	if (r < 0)
-		collect_trouble(collector, &err);
+		collect_trouble(collector, TROUBLE_ROTATION, &err);
+	else
+		collect_no_trouble(collector, TROUBLE_ROTATION);
 	if (!collector->keeping.retention &&
 	    (r > 0 || collector->keeping.retained_usec == 0 ||
 	     now >= collector->keeping.retained_usec + RETAIN_USEC)) {

@@ -341,6 +341,35 @@ static void the_spool_is_taken_in(void)
 	expect_eq(found(&rig, "syscall").n, 1);
 }
 
+static void a_problem_is_in_the_status_until_it_is_over(void)
+{
+	_cleanup_rig_ struct rig rig;
+	struct recorder recorder = RECORDER_INIT;
+	char path[96];
+	int fd;
+
+	rig_init(&rig);
+	expect_eq(open_spool_in(&recorder, rig.place.path, NULL), 0);
+	recorder_deinit(&recorder);
+	(void)snprintf(path, sizeof(path), "%s/claimed-00112233445566778899aabbccddeeff",
+		       rig.place.spool);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	expect(fd >= 0 && write(fd, "x\n", 2) == 2 && fchmod(fd, 0640) == 0);
+	rig.options.spool = open(rig.place.spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rig_start(&rig);
+	while (rig.collector->troubles[TROUBLE_IMPORT][0] == '\0')
+		(void)ready_turn(rig.ready, DEADLINE_MSEC);
+	expect_str(rig.collector->troubles[TROUBLE_IMPORT],
+		   "cannot import the spool: a file in it is not owned by the calling user alone");
+	expect(fchmod(fd, 0600) == 0);
+	(void)close(fd);
+	rig.collector->imported_usec = 0;
+	while (rig.collector->imported_usec == 0)
+		(void)ready_turn(rig.ready, DEADLINE_MSEC);
+	expect_str(rig.collector->troubles[TROUBLE_IMPORT], "");
+	expect_eq(found(&rig, "record_refused").n, 1);
+}
+
 static void the_key_changes_when_its_time_is_over(void)
 {
 	_cleanup_rig_ struct rig rig;
@@ -396,6 +425,7 @@ static const struct test tests[] = {
 	TEST(a_client_that_does_not_read_its_answers_is_not_read),
 	TEST(one_user_does_not_take_all_the_places),
 	TEST(the_spool_is_taken_in),
+	TEST(a_problem_is_in_the_status_until_it_is_over),
 	TEST(the_key_changes_when_its_time_is_over),
 	TEST(the_key_changes_although_the_clock_was_set_back),
 	TEST_END,
