@@ -139,12 +139,18 @@ static int on_reload(struct service *service, void *userdata)
 {
 	const struct daemon *daemon = userdata;
 	struct collector_keeping keeping;
+	struct sbx_error why = { .code = 0 };
 	int r = collector_checkpoint(daemon->collector);
 
-	if (r >= 0)
-		r = read_keeping(daemon->values, &keeping, NULL);
+	/* The collector has said why. */
 	if (r < 0)
 		return r;
+	r = read_keeping(daemon->values, &keeping, &why);
+	if (r < 0) {
+		log_write(&daemon->run->log, LOG_LEVEL_ERROR, NULL, "%s%s%s", why.what,
+			  why.why[0] != '\0' ? ": " : "", why.why);
+		return r;
+	}
 	collector_set_keeping(daemon->collector, &keeping);
 	return 0;
 }

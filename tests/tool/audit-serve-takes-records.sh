@@ -33,6 +33,15 @@ run sbx-audit serve --on-full=wait
 check refuses_an_unknown_choice_for_a_full_log has_status 2
 
 check sigterm_ends_it stop
+echo 'version: 1' >policy.yaml
+serve --policy="$work/policy.yaml"
+printf 'version: 1\naudit: { rotations: daily }\n' >policy.yaml
+kill -HUP "$(cat pid)"
+tries=0
+until errors_have 'cannot reload' || [ $((tries += 1)) -gt 100 ]; do asked "$sync" '"seq"'; done
+check a_policy_that_cannot_be_loaded_is_refused errors_have 'cannot reload: .*; the loaded configuration stays in force'
+check and_what_is_wrong_with_it_is_said errors_have 'policy.yaml:2:'
+stop
 check its_socket_is_gone test ! -e s
 check everything_is_signed_at_the_end sh -c 'sbx-audit verify --log=log --full | grep -q "^OK: .*; last checkpoint covers all"'
 
