@@ -660,7 +660,7 @@ class Ring:
             if self._when_full != "wait":
                 self.flush()
                 return False
-            if not self.wait(WRITABLE, max(0.0, deadline - time.monotonic())):
+            if not self._wait(WRITABLE, max(0.0, deadline - time.monotonic())):
                 return not self._must_abort and self._has_room(size)
 
     def send(self, data, *, timeout: Optional[float] = None, more: bool = False) -> bool:
@@ -772,7 +772,7 @@ class Ring:
                 return message
             left = max(0.0, deadline - time.monotonic())
             # It may be possible to read at any time, without a message, while the other side changes a word to and fro.
-            if not self.wait(READABLE, left) or left == 0:
+            if not self._wait(READABLE, left) or left == 0:
                 message = self.try_receive()
                 if message is not None:
                     return message
@@ -833,7 +833,15 @@ class Ring:
             pass
 
     def wait(self, events: int, timeout: Optional[float] = None) -> bool:
-        """Returns whether one of the events is possible, or the channel has ended, before the time-out."""
+        """Returns whether one of the events is possible, or the channel has ended, before the time-out.
+
+        A frame that came before a response and waits for receive_frame() can be read.
+        """
+        self.flush()
+        return bool(self._kept and events & READABLE) or self._wait(events, timeout)
+
+    def _wait(self, events: int, timeout: Optional[float]) -> bool:
+        """The same for what is in the memory of the channel."""
         self.flush()
         deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
         for _ in range(_LOOKS if timeout != 0 else 1):
