@@ -121,11 +121,13 @@ static int reload(struct alone *alone, struct sbx_error *err)
 	void *block = NULL;
 	int r = compile(alone->process.values->policy, &block, &n_bytes, err);
 
-	if (r >= 0)
-		r = proxy_policy_new(block, n_bytes, &policy, err);
-	if (r == 0)
-		worker_replace_policy(alone->process.worker, policy);
-	return r;
+	if (r < 0)
+		return r;
+	r = proxy_policy_new(block, n_bytes, &policy, err);
+	if (r < 0)
+		return r;
+	worker_replace_policy(alone->process.worker, policy);
+	return 0;
 }
 
 static int on_reload(struct service *service, void *userdata)

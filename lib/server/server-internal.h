@@ -30,7 +30,7 @@ struct counts {
  * link. */
 struct watch {
 	struct sd_event_source *beside;
-	char *target; /* NULL: it is no link */
+	char *target; /* NULL: the file is a regular one */
 	struct sd_event_source *beside_target;
 };
 

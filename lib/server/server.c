@@ -481,7 +481,7 @@ static void watch(struct server *server, const char *path, struct sd_event_sourc
 			  path, strerror(-r));
 }
 
-/* The file to which @path is a link, through all links; NULL if it is none. */
+/* The file to which the link @path leads in the end; NULL if @path leads to none. */
 static char *find_target(const char *path)
 {
 	struct stat st;

@@ -465,7 +465,7 @@ static void a_line_that_is_longer_than_a_part_is_refused_in_pieces(void)
 	expect_eq(verify(&f, NULL, NULL), (int)(1 + n_refused + n_records));
 }
 
-/* Whoever writes a spool can make one that nobody could read to its end. */
+/* The owner of a spool can make a file that is too long to be read to its end. */
 static void a_hole_of_a_terabyte_is_passed_over(void)
 {
 	static const char line[] = "\n{" LOG_TIME ",\"event\":\"syscall\"}\n";

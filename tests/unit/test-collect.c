@@ -389,7 +389,7 @@ static void the_key_changes_when_its_time_is_over(void)
 	expect(found(&rig, "key_changed").n >= 1);
 }
 
-/* Somebody sets the clock back by a year. */
+/* An administrator sets the clock back by a year. */
 static void the_key_changes_although_the_clock_was_set_back(void)
 {
 	_cleanup_rig_ struct rig rig;
