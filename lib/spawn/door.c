@@ -223,6 +223,23 @@ static int start(struct visitor *visitor, const int *stdio)
 	return r < 0 ? r : message_send_kind(visitor->joined.socket, MESSAGE_GO, NULL, 0);
 }
 
+/*
+ * Without Landlock the processes inside can open the fds of the one that enters again through
+ * /proc, with another access mode: write to the file that is its stdin, or read the one that is its
+ * stdout. Neither is in the sandbox.
+ */
+static bool lends_file(const struct door *door, const int *fds, size_t n_fds)
+{
+	struct stat st;
+
+	if (door->plan->layers & LAYER_LANDLOCK)
+		return false;
+	for (size_t i = 0; i < n_fds; i++)
+		if (fstat(fds[i], &st) < 0 || S_ISREG(st.st_mode) || S_ISBLK(st.st_mode))
+			return true;
+	return false;
+}
+
 static const char *start_request(struct visitor *visitor, const char *bytes, size_t n_bytes,
 				 const int *fds, size_t n_fds)
 {
@@ -235,6 +252,10 @@ static const char *start_request(struct visitor *visitor, const char *bytes, siz
 		return problem ? problem : "no memory";
 	if (n_fds != 3)
 		return "the request comes without stdin, stdout and stderr";
+	if (lends_file(visitor->door, fds, n_fds))
+		return "this sandbox has no Landlock, so every process in it could read and write "
+		       "a file that is stdin, stdout or stderr; use a pipe: cat FILE | sbx-ctl "
+		       "exec ... | cat";
 	if (tell_entering(visitor) < 0)
 		return "the audit record of it cannot be written";
 	return start(visitor, fds) < 0 ? "cannot create a process for it" : NULL;
