@@ -13,6 +13,7 @@
  * keeper, a process that stays until the counters were read.
  */
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -247,11 +248,55 @@ int cgroup_kill(int cgroup_fd)
 	return r < 0 ? cgroup_kill_each(cgroup_fd) : 0;
 }
 
+static const char *find_child(int cgroup_fd, char ret[static NAME_MAX + 1])
+{
+	_cleanup_closedir_ DIR *dir = fd_open_dir(cgroup_fd);
+	const struct dirent *item;
+
+	while (dir && (item = readdir(dir)))
+		if (item->d_type == DT_DIR && strcmp(item->d_name, ".") != 0 &&
+		    strcmp(item->d_name, "..") != 0) {
+			memcpy(ret, item->d_name, strlen(item->d_name) + 1);
+			return ret;
+		}
+	return NULL;
+}
+
+/* Removes one descendant that has no children: 1, or 0 if there is none. */
+static int remove_leaf(int cgroup_fd)
+{
+	_cleanup_close_ int at = -EBADF;
+	char name[NAME_MAX + 1], below[NAME_MAX + 1];
+
+	if (!find_child(cgroup_fd, name))
+		return 0;
+	for (;;) {
+		int from = at < 0 ? cgroup_fd : at;
+		int next = path_open_beneath(from, name, O_RDONLY | O_DIRECTORY, 0);
+
+		if (next < 0)
+			return next;
+		if (!find_child(next, below)) {
+			(void)close(next);
+			return unlinkat(from, name, AT_REMOVEDIR) < 0 ? -errno : 1;
+		}
+		close_fd(&at);
+		at = next;
+		memcpy(name, below, sizeof(name));
+	}
+}
+
 int cgroup_remove(int parent_fd, const char *name, int cgroup_fd)
 {
 	int r = wait_for(cgroup_fd, "populated 0", EMPTY_WAIT_MSEC);
 
 	if (r < 0)
+		return r;
+	/* With 'isolation.nested' the processes inside can mount the cgroup and make children. */
+	do
+		r = remove_leaf(cgroup_fd);
+	while (r > 0);
+	if (r < 0 && !is_removed(cgroup_fd))
 		return r;
 	return unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
 }

@@ -228,6 +228,19 @@ static void may_be_killed_and_removed_again(void)
 	close_fd(&kernel.cgroup_parent_fd);
 }
 
+static void removes_what_the_processes_inside_have_made(void)
+{
+	NEEDS_CGROUP();
+
+	static const char *const made[] = { "a", "a/b", "a/b/c", "a/d", ".e" };
+	struct kernel kernel = make();
+
+	for (size_t i = 0; i < N_ELEMENTS(made); i++)
+		expect_eq(mkdirat(kernel.cgroup_fd, made[i], 0700), 0);
+	expect_eq(give_back(&kernel), 0);
+	expect_eq(access(directory, F_OK), -1);
+}
+
 static const struct test tests[] = {
 	TEST(makes_a_cgroup_with_mode_0700),
 	TEST(refuses_a_directory_that_is_there_already),
@@ -238,6 +251,7 @@ static const struct test tests[] = {
 	TEST(kills_one_by_one_where_the_kernel_has_no_call_for_it),
 	TEST(nothing_forks_its_way_out),
 	TEST(may_be_killed_and_removed_again),
+	TEST(removes_what_the_processes_inside_have_made),
 	TEST_END,
 };
 
