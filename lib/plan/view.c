@@ -36,11 +36,13 @@ static int refuse_mark(struct planner *planner, const struct mark *mark, int cod
 
 static int refuse_link(struct planner *planner, const struct mark *mark)
 {
+	bool is_project = (mark->flags & MARK_PROJECT) && mark->origin.kind == ORIGIN_BUILT_IN;
+
 	(void)sbx_error_what(planner->err, -ELOOP, "cannot follow the link '%.300s'",
 			     mark->facts->real);
 	sbx_error_why(planner->err,
 		      "%s leads through it, and its owner (uid %u) could change where it leads",
-		      origin_text(&mark->origin), mark->facts->uid);
+		      is_project ? "--project" : origin_text(&mark->origin), mark->facts->uid);
 	if (mark->facts->leads_to)
 		sbx_error_fix(planner->err, "name '%.300s', where it leads now",
 			      mark->facts->leads_to);

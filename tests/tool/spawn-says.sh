@@ -250,4 +250,10 @@ chmod 755 "$work/programs/strace"
 run spawn --json --read "$work/programs" -- "$work/programs/strace"
 check a_hint_is_told_in_json lines_are_json
 check a_hint_has_no_prefix err_has '"what":"without --ptrace'
+mkdir "$work/linked"
+ln -s linked "$work/link"
+[ "$(id -u)" -ne 0 ] || chown -h 65534 "$work/link"
+run spawn --project "$work/link" -- true
+check a_project_behind_a_link_is_refused has_status 125
+check the_option_that_named_the_link_is_told err_has 'why: --project leads through it'
 finish
