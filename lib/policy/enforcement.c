@@ -568,7 +568,8 @@ static const struct {
 			     "write 'allow' or 'deny', or remove the rule" },
 	[PROBLEM_PATTERN] = { " has the pattern '", "'",
 			      "the kernel knows only paths and what is below them; patterns need " THE_BROKER,
-			      "name files or directories ('./src/'), or remove the rule" },
+			      "name files or directories ('./.env', './src/'; without a slash it "
+			      "is that name in every directory), or remove the rule" },
 	[PROBLEM_DIGEST] = { " asks for the digest of the program", NULL,
 			     "the kernel does not compare digests of programs; that needs " THE_BROKER,
 			     "name a directory that only root can write, without 'sha256'" },
