@@ -16,7 +16,7 @@
 
 #include "filter/compile.h"
 #include "filter/layout.h"
-#include "policy/syscall.h"
+#include "base/syscall.h"
 
 static const struct layout_chain *chain_of(const bool *is_denied, int clone3, uint32_t number)
 {

@@ -28,7 +28,7 @@
 #include "filter/compile.h"
 #include "filter/prefix.h"
 #include "filter/table.h"
-#include "policy/syscall.h"
+#include "base/syscall.h"
 
 #define CANNOT_COMPILE "cannot compile a filter for the denied system calls"
 

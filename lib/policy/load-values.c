@@ -18,7 +18,7 @@
 #include "policy/enforcement.h"
 #include "policy/glob.h"
 #include "policy/network.h"
-#include "policy/syscall.h"
+#include "base/syscall.h"
 
 #define LINE_BYTES_MAX 200
 #define PORT_MAX 65535

@@ -7,14 +7,14 @@
  * starting a sandbox.
  */
 
-#include "policy/syscall.h"
+#include "base/syscall.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/suggest.h"
-#include "policy/syscall-table.h"
+#include "base/syscall-table.h"
 
 static int compare(const void *key, const void *row)
 {

@@ -2,7 +2,7 @@
 
 /* The names of system calls: the loader of policies, filter.so and libseccomp agree about them */
 
-#include "policy/syscall.h"
+#include "base/syscall.h"
 
 #include <errno.h>
 #include <seccomp.h>

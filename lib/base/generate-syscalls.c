@@ -9,13 +9,13 @@
 
 #include <errno.h>
 #include <seccomp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "policy/syscall-table.h"
+#include "base/syscall-table.h"
 
 #define LOWEST (-20000)
 #define HIGHEST 1023 /* supported architectures have no system call with a higher number */
@@ -51,13 +51,14 @@ static int find_all(struct call *calls, size_t *ret_n)
 
 static int write_file(const char *path, const struct call *calls, size_t n)
 {
-	_cleanup_fclose_ FILE *out = fopen(path, "we");
+	FILE *out = fopen(path, "we");
 	size_t at = 0;
+	bool is_written;
 
 	if (!out)
 		return -errno;
-	(void)fputs("/* Written by lib/policy/generate-syscalls.c. */\n\n"
-		    "#include \"policy/syscall-table.h\"\n\nconst char syscall_names[] =\n",
+	(void)fputs("/* Written by lib/base/generate-syscalls.c. */\n\n"
+		    "#include \"base/syscall-table.h\"\n\nconst char syscall_names[] =\n",
 		    out);
 	for (size_t i = 0; i < n; i++)
 		(void)fprintf(out, "\t\"%s\\0\"\n", calls[i].name);
@@ -65,9 +66,10 @@ static int write_file(const char *path, const struct call *calls, size_t n)
 	for (size_t i = 0; i < n; at += strlen(calls[i].name) + 1, i++)
 		(void)fprintf(out, "\t{ %zu, %d },\n", at, calls[i].number);
 	(void)fprintf(out, "};\n\nconst size_t syscall_n_rows = %zu;\n", n);
-	if (at > UINT16_MAX)
-		return -E2BIG;
-	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
+	is_written = !ferror(out);
+	if (fclose(out) != 0 || !is_written)
+		return -EIO;
+	return at > UINT16_MAX ? -E2BIG : 0;
 }
 
 int main(int argc, char *argv[])
