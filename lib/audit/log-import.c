@@ -170,12 +170,10 @@ static void finish(struct gather *gather, const char *name, uid_t owner)
 		     "check which service of that user created it");
 		return;
 	}
-	if (r < 0) {
-		fail_moving(gather, r, name);
-		return;
-	}
-	r = move(options->staging, name, options->inbox, CLAIM_PREFIX, owner, to);
-	if (r < 0)
+	if (r == 0)
+		r = move(options->staging, name, options->inbox, CLAIM_PREFIX, owner, to);
+	/* -ENOENT: another gather, which runs at the same time, has moved it into the inbox. */
+	if (r < 0 && r != -ENOENT)
 		fail_moving(gather, r, name);
 	gather->n_files += r == 0;
 }

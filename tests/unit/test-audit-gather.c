@@ -207,6 +207,45 @@ static void goes_on_where_a_killed_one_has_stopped(void)
 	expect_eq(look(place.spool).n, 0);
 }
 
+int __real_renameat2(int from_directory, const char *from, int to_directory, const char *to,
+		     unsigned flags);
+int __wrap_renameat2(int from_directory, const char *from, int to_directory, const char *to,
+		     unsigned flags);
+
+static const struct place *gathered_meanwhile;
+
+/* Between the two moves of one gather, another one runs. */
+int __wrap_renameat2(int from_directory, const char *from, int to_directory, const char *to,
+		     unsigned flags)
+{
+	const struct place *place = gathered_meanwhile;
+	int r = __real_renameat2(from_directory, from, to_directory, to, flags);
+	struct sbx_error err;
+	uint64_t n;
+
+	gathered_meanwhile = NULL;
+	if (place) {
+		expect_eq(gather(place, place->inbox, &n, &err), 0);
+		expect_eq(n, 1);
+	}
+	return r;
+}
+
+static void two_at_the_same_time_hand_over_each_file_once(void)
+{
+	_cleanup_place_ struct place place;
+	struct sbx_error err;
+	uint64_t n;
+
+	place_init(&place);
+	write_file(place.service, RECORD_SPOOL_NAME, "one\n", place.service_uid);
+	gathered_meanwhile = &place;
+	expect_eq(gather(&place, place.inbox, &n, &err), 0);
+	expect_eq(n, 0);
+	expect_handed(&place, "one\n", place.service_uid);
+	expect_eq(look(place.spool).n, 0);
+}
+
 /* ---- attacks by a service ---- */
 
 static void expect_refused(struct place *place)
@@ -320,6 +359,7 @@ static const struct test tests[] = {
 	TEST(roots_spool_is_handed_over_unless_root_owns_the_log),
 	TEST(what_is_written_later_by_whoever_had_it_open_comes_too),
 	TEST(goes_on_where_a_killed_one_has_stopped),
+	TEST(two_at_the_same_time_hand_over_each_file_once),
 	TEST(a_link_in_the_place_of_the_spool_is_not_handed_over),
 	TEST(a_second_name_of_anothers_file_is_not_handed_over),
 	TEST(a_file_that_others_can_write_is_not_handed_over),
