@@ -148,6 +148,11 @@ bool plan_permits_exec(const struct plan *plan, const char *path)
 	return plan_permits(plan, path, HOST_FILE) & RIGHT_EXEC;
 }
 
+bool plan_permits_read(const struct plan *plan, const char *path)
+{
+	return plan_permits(plan, path, HOST_FILE) & RIGHT_READ;
+}
+
 const struct step *plan_find_step(const struct plan *plan, enum step_kind kind)
 {
 	for (size_t i = 0; i < plan->n_steps; i++)

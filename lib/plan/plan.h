@@ -163,8 +163,9 @@ void plan_add_reached(struct text *out, const struct plan *plan, enum limit limi
 
 /* Bits of enum right: read, list, write, execute. */
 unsigned plan_permits(const struct plan *plan, const char *path, enum host_path_kind kind);
-/* For a regular file. */
+/* For regular files. */
 bool plan_permits_exec(const struct plan *plan, const char *path);
+bool plan_permits_read(const struct plan *plan, const char *path);
 /* The first step of @kind, or NULL. */
 const struct step *plan_find_step(const struct plan *plan, enum step_kind kind);
 /* The directory in which the command starts. */

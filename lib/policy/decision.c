@@ -219,6 +219,15 @@ static const char *file_to_change(const struct artefact *artefact)
 	return "the policy";
 }
 
+/* The kernel reads a program that it executes, so a sandbox needs both permissions. */
+static void add_operation(struct text *out, const char *operation)
+{
+	if (strcmp(operation, "exec") == 0)
+		text_add(out, "[exec, fs.read]");
+	else
+		text_add_visible_string(out, operation);
+}
+
 static void add_new_rule(struct text *out, const struct artefact *artefact,
 			 const struct request_buffer *buffer,
 			 const struct policy_decision *decision)
@@ -232,7 +241,8 @@ static void add_new_rule(struct text *out, const struct artefact *artefact,
 		add_shown(out, "add to ", file, "");
 	text_add(out, " under 'capabilities:'\n  - name: ");
 	add_rule_name(out, &buffer->request);
-	add_shown(out, "\n    match: { syscall: ", buffer->request.operation, "");
+	text_add(out, "\n    match: { syscall: ");
+	add_operation(out, buffer->request.operation);
 	/* The next address of the name may be another one; but special ones are named. */
 	(void)add_condition(out, &buffer->request, decision->cause == CAUSE_BUILTIN, ", ");
 	text_add(out, " }\n    action: allow\n");

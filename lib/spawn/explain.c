@@ -57,8 +57,8 @@ static const struct {
 	  "check the path" },
 	{ EXEC_FAULT_NONE, -EACCES,
 	  "the sandbox does not let it be executed, or not its interpreter or loader",
-	  "allow both with --exec PATH or by exec rules; 'sbx-spawn --print-plan' says what can be "
-	  "executed" },
+	  "allow both with --exec PATH or by rules with 'syscall: [exec, fs.read]'; 'sbx-spawn "
+	  "--print-plan' says what can be executed" },
 	{ EXEC_FAULT_NONE, -ENOEXEC,
 	  "it is neither a program for this machine nor a script that begins with '#!'",
 	  "name its interpreter: 'sh FILE'" },
@@ -261,6 +261,22 @@ static bool explain_masked(const struct plan *plan, const char *path, struct sbx
 	return true;
 }
 
+/* The kernel reads a program that it executes. */
+static bool explain_unread(const struct plan *plan, const char *path, struct sbx_error *err)
+{
+	_cleanup_free_ char *real = realpath(path, NULL);
+
+	if (!real || !is_shown(plan, real) || plan_permits_read(plan, real))
+		return false;
+	sbx_error_why(err,
+		      "'%.300s' may not be read in the sandbox, and the kernel reads a program "
+		      "that it executes",
+		      real);
+	error_fix_word(err, "allow both by a rule with 'syscall: [exec, fs.read]', or add --exec ",
+		       real, "; a rule that denies one takes precedence");
+	return true;
+}
+
 /* The kernel says the same whether the file or what executes it is denied. */
 static bool explain_denied_interpreter(const struct plan *plan, const char *path,
 				       struct sbx_error *err)
@@ -288,7 +304,8 @@ static bool explain_denied(const struct plan *plan, const char *command, int cod
 	char path[PATH_MAX];
 
 	return code == -EACCES && plan->tier == TIER_FULL && find_outside(plan, command, path) &&
-	       (explain_masked(plan, path, err) || explain_denied_interpreter(plan, path, err));
+	       (explain_masked(plan, path, err) || explain_unread(plan, path, err) ||
+		explain_denied_interpreter(plan, path, err));
 }
 
 static void explain_exec(const struct plan *plan, const char *command,

@@ -57,6 +57,16 @@ static void a_default_denial_shows_the_rule_to_add(void)
 		   "        action: allow\n");
 }
 
+/* The kernel reads a program that it executes. */
+static void a_denied_program_gets_a_rule_that_also_lets_it_be_read(void)
+{
+	_cleanup_rig_ struct rig rig = { .policy = NULL };
+
+	rig_open(&rig, yaml);
+	expect_part(rig_text(&rig, "exec /srv/p/tool project=/srv/p"),
+		    "        match: { syscall: [exec, fs.read], path: \"./tool\" }\n");
+}
+
 static void a_denial_names_the_rule_its_place_and_its_reason(void)
 {
 	_cleanup_rig_ struct rig rig = { .policy = NULL };
@@ -324,6 +334,7 @@ static void the_status_of_a_verdict_is_the_contract(void)
 
 static const struct test tests[] = {
 	TEST(a_default_denial_shows_the_rule_to_add),
+	TEST(a_denied_program_gets_a_rule_that_also_lets_it_be_read),
 	TEST(a_denial_names_the_rule_its_place_and_its_reason),
 	TEST(all_reasons_of_a_review_are_there),
 	TEST(a_rule_that_has_no_exceptions_is_not_given_one),
