@@ -12,7 +12,6 @@
 
 #include "base/json.h"
 #include "policy/special.h"
-#include "policy/view.h"
 
 #include "tool.h"
 
@@ -82,45 +81,6 @@ static void add_dependences(struct text *out, const struct artefact *artefact,
 	}
 }
 
-/* What a sandbox executes although no rule allows it; only a rule that denies it prevents that. */
-static bool is_executed_all_the_same(const struct policy_request *request,
-				     const struct policy_decision *decision)
-{
-	return decision->cause == CAUSE_DEFAULT && decision->verdict == POLICY_DENY &&
-	       strcmp(request->operation, "exec") == 0;
-}
-
-/* Is every name in /tmp or /var/tmp, where the path is, allowed? Such a permission is about the
- * sandbox's own directory. */
-static bool is_allowed_around(struct judge *judge, const struct policy_request *request)
-{
-	struct policy_request other = *request;
-	struct policy_decision decision;
-
-	if (!request->path || strncmp(request->operation, "fs.", 3) != 0 ||
-	    !view_is_in_private(request->path) || view_is_private(request->path))
-		return false;
-	other.path = strncmp(request->path, "/tmp", 4) == 0 ? "/tmp/\x01" : "/var/tmp/\x01";
-	policy_decide(judge->engine, &other, &decision);
-	return policy_permits(decision.verdict);
-}
-
-static void decide(struct judge *judge, const struct request_buffer *buffer,
-		   struct policy_decision *ret)
-{
-	/* First, because a decision borrows the engine's memory until the next one. */
-	bool is_private = is_allowed_around(judge, &buffer->request);
-
-	judge_decide(judge, buffer, ret);
-	if (is_executed_all_the_same(&buffer->request, ret))
-		ret->note = "a sandbox executes the program loader all the same, and the command "
-			    "itself if no rule allows exec";
-	else if (is_private && policy_permits(ret->verdict))
-		ret->note = "this is about files of the sandbox's own /tmp; a file of the host "
-			    "that a rule or the working directory shows there has only the "
-			    "rights of what shows it";
-}
-
 static int eval_words(struct tool_run *run, struct judge *judge, char *words[], int n_words,
 		      struct sbx_error *err)
 {
@@ -130,15 +90,14 @@ static int eval_words(struct tool_run *run, struct judge *judge, char *words[], 
 
 	if (r < 0)
 		return policy_bad_input(r);
-	decide(judge, &buffer, &decision);
+	judge_decide_noted(judge, &buffer, &decision);
 	status = judge_status(&decision);
 	if (run->json) {
 		decision_add_json(&run->out, &judge->artefact, &buffer, &decision);
 	} else if (run->verbosity >= 0) {
 		decision_add_text(&run->out, &judge->artefact, &buffer, &decision);
 		add_dependences(&run->out, &judge->artefact, &decision);
-		if (decision.note)
-			text_addf(&run->out, "  note: %s\n", decision.note);
+		why_add_note(&run->out, &decision);
 		if (decision.cause == CAUSE_DEFAULT && status != 0)
 			add_hints(&run->out, judge, &buffer);
 	}
@@ -171,7 +130,7 @@ static int eval_line(struct tool_run *run, struct judge *judge, struct request_b
 		add_malformed(&run->out, reader->number, &problem);
 		return TOOL_USAGE;
 	}
-	decide(judge, buffer, &decision);
+	judge_decide_noted(judge, buffer, &decision);
 	decision_add_json(&run->out, &judge->artefact, buffer, &decision);
 	return judge_status(&decision);
 }

@@ -118,6 +118,7 @@ static void add_text(const struct explaining *explaining)
 
 	decision_add_text(&run->out, &explaining->judge->artefact, explaining->buffer,
 			  explaining->decision);
+	why_add_note(&run->out, explaining->decision);
 	if (explaining->n_rows == 0)
 		text_add(&run->out,
 			 "\nno rule is similar: none is about this operation or this argument\n");
@@ -219,7 +220,7 @@ int policy_verb_explain(void *context, int n_operands, char *operands[], struct 
 	if (!rows)
 		return sbx_error_what(err, -ENOMEM, "cannot explain the decision");
 	/* Last, because its result is valid only until the engine is used again. */
-	judge_decide(&judge, &buffer, &decision);
+	judge_decide_noted(&judge, &buffer, &decision);
 
 	struct explaining explaining = { run, &judge, &buffer, &decision, rows, n, { NULL, 0 } };
 	r = find_credential(&buffer.request, &judge.arena, &explaining.credential, err);

@@ -64,6 +64,7 @@ void judge_close(struct judge *judge)
 	free(judge->bytes);
 	free(judge->block);
 	text_deinit(&judge->request_json);
+	text_deinit(&judge->note);
 	*judge = (struct judge){ .policy = NULL };
 }
 

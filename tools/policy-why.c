@@ -330,3 +330,12 @@ void why_add(struct text *out, const struct judge *judge, const struct policy_re
 		return;
 	}
 }
+
+void why_add_note(struct text *out, const struct policy_decision *decision)
+{
+	if (!decision->note)
+		return;
+	text_add(out, "  note: ");
+	text_add_visible_string(out, decision->note);
+	text_add_char(out, '\n');
+}

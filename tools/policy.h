@@ -105,6 +105,7 @@ struct judge {
 	struct extension **extensions;
 	struct policy_vote *votes;
 	struct text request_json;
+	struct text note;
 };
 
 #define _cleanup_judge_ _cleanup_(judge_close)
@@ -115,6 +116,10 @@ int judge_open(const char *path, const struct policy_values *values, struct judg
 void judge_close(struct judge *judge);
 void judge_decide(struct judge *judge, const struct request_buffer *request,
 		  struct policy_decision *ret);
+/* policy-note.c: the same, with a note where a sandbox differs. The note is valid until the next
+ * decision. */
+void judge_decide_noted(struct judge *judge, const struct request_buffer *request,
+			struct policy_decision *ret);
 /* The exit status of a decision. A request that cannot be judged is denied, and it is bad input. */
 int judge_status(const struct policy_decision *decision);
 /* Loads @path and its layers as one policy; never a compiled file. */
@@ -163,6 +168,7 @@ int replay_record(struct tool_run *run, struct judge *before, struct judge *afte
 void replay_say_untried(struct tool_run *run, const char *why);
 
 /* policy-why.c: explains why a rule did or did not apply. */
+void why_add_note(struct text *out, const struct policy_decision *decision);
 void why_add(struct text *out, const struct judge *judge, const struct policy_request *request,
 	     const struct policy_explanation *explanation);
 const char *why_near_name(enum policy_near near);

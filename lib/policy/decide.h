@@ -89,7 +89,8 @@ struct policy_decision {
 	const char *builtin;		/* for CAUSE_BUILTIN: the rule's name */
 	const char *extension;		/* for CAUSE_EXTENSION: the program's name */
 	const char *reason;		/* NULL for CAUSE_RULES */
-	const char *note;		/* what differs in a sandbox; NULL unless eval sets it */
+	const char *note;		/* what differs in a sandbox; NULL unless eval or explain
+					  sets it */
 	struct constraints constraints; /* the strictest of all allowing rules'; without such a
 					   rule its tls is TLS_SNI */
 	/* The facts on which the answer may depend: stating any other fact does not change the

@@ -42,4 +42,26 @@ check the_loader_maps_no_program_outside_of_libraries eval '! has_status 0'
 policy "{name: shell, match: {op: exec, path: $shell}, action: allow}" "{name: never, match: {op: exec, path: $tool}, action: deny}"
 run begin_spawn --policy "$work/p.yaml" -- "$shell" -c "'$loader' '$tool' --version"
 check a_denial_of_a_program_holds_for_the_loader eval '! has_status 0'
+
+# The kernel reads a program that it executes.
+mkdir "$project/bin"
+cp /usr/bin/true "$project/bin/tool"
+policy "{name: shell, match: {op: exec, path: $shell}, action: allow}"
+run sbx-policy eval "$work/p.yaml" exec "$project/bin/tool" "project=$project"
+sed -n "s/^    \(  - name\|    match\|    action\)/\1/p" "$work/out" >"$work/fix"
+cat "$work/fix" >>"$work/p.yaml"
+run sbx-policy check "$work/p.yaml"
+check the_proposed_rule_has_no_warning eval 'has_status 0 && out_is ""'
+run begin_spawn --policy "$work/p.yaml" -- "$shell" -c "$project/bin/tool"
+check the_proposed_rule_lets_a_program_run has_status 0
+policy "{name: shell, match: {op: exec, path: [$shell, $project/bin/tool]}, action: allow}"
+for verb in eval explain; do
+	run sbx-policy "$verb" "$work/p.yaml" exec "$project/bin/tool"
+	check "${verb}_says_that_it_must_be_read" out_has 'note: a sandbox does not execute it, because fs.read of it is not allowed'
+done
+run begin_spawn --policy "$work/p.yaml" -- "$project/bin/tool"
+check a_program_that_is_not_read_is_not_executed has_status 126
+check the_error_names_both_permissions eval "err_has 'may not be read in the sandbox' && err_has '[exec, fs.read]'"
+run sbx-policy eval "$work/p.yaml" exec "$shell"
+check a_program_that_is_read_needs_no_note eval 'has_status 0 && ! out_has note'
 finish
