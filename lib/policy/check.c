@@ -384,13 +384,30 @@ static void check_enforcement(struct checker *checker, const struct rule *rule)
 	warn_unless_held(checker, kind_of_problem[enforcement.problem], &enforcement);
 }
 
+/* The implicit view shows programs, but only rules let them be executed. */
+static void check_view_alone(struct checker *checker)
+{
+	const struct policy *policy = checker->policy;
+	const struct policy_place place = { .at = { 1, 1 } };
+
+	if (policy->n_rules > 0 || policy->view == VIEW_NONE ||
+	    policy->defaults[CLASS_EXEC] != POLICY_DENY)
+		return;
+	check_warn(checker, CHECK_NO_FILES, place,
+		   "the implicit view shows files, and executes only what a rule allows",
+		   "add a rule that allows exec of programs, see sbx-policy(5)",
+		   "no program can be executed but the command itself: the policy has no rules");
+}
+
 /* Without readable files no program can be executed. */
 static void check_files(struct checker *checker)
 {
 	const struct policy_place place = { .at = { 1, 1 } };
 
-	if (!policy_shows_no_files(checker->policy))
+	if (!policy_shows_no_files(checker->policy)) {
+		check_view_alone(checker);
 		return;
+	}
 	check_warn(checker, CHECK_NO_FILES, place,
 		   "with a policy the command sees only what its rules allow",
 		   "add rules, see sbx-policy(5)", "the policy grants no files: it has no rules");

@@ -66,6 +66,12 @@ static void warns_of_a_policy_that_shows_no_files(void)
 	static const char *const shows[] = {
 		RULES RULE("r", "syscall: fs.read, path: /a", "allow"),
 		"mounts: [{target: /a}]\n",
+		"view: project\n" RULES RULE("r", "syscall: fs.read, path: /a", "allow"),
+		"version: 1\nview: system\ndefaults: {exec: allow}\n",
+	};
+	static const char *const runs_nothing[] = {
+		"view: project\n",
+		"view: system\n",
 		"version: 1\nfs: {rules: []}\n",
 		"version: 1\nplugins: {}\n",
 	};
@@ -76,6 +82,8 @@ static void warns_of_a_policy_that_shows_no_files(void)
 	expect_warnings("limits: {time: 1m}\n", "W23 1:1");
 	for (size_t i = 0; i < N_ELEMENTS(shows); i++)
 		expect_warnings(shows[i], "");
+	for (size_t i = 0; i < N_ELEMENTS(runs_nothing); i++)
+		expect_warnings(runs_nothing[i], "W23 1:1");
 }
 
 static void warns_of_globs_that_are_all_taken_out_again(void)
@@ -416,7 +424,7 @@ static void warns_of_a_default_that_asks(void)
 	expect_warnings(
 		"version: 1\ndefaults: {fs: warn, net: warn, exec: require_review, tool: warn}\n",
 		"W14 1:1 | W14 1:1");
-	expect_warnings("version: 1\ndefaults: {fs: allow, exec: deny}\n", "");
+	expect_warnings("version: 1\ndefaults: {fs: allow, exec: deny}\n", "W23 1:1");
 }
 
 /* The W15 warnings of a deny of fs.read with these globs. */
