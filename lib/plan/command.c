@@ -674,6 +674,28 @@ static const char *find_tmpfs(struct planner *planner, const char *path)
 	return is_tmpfs ? place->path : NULL;
 }
 
+/* Nothing can show a path through a link that its owner could change: names the directory behind
+ * it, and what shows that. */
+static void explain_link(struct planner *planner, const struct host_path *facts)
+{
+	const char *directory = facts->leads_to;
+	_cleanup_text_ struct text word = TEXT_INIT;
+	struct step_origin origin;
+
+	sbx_error_why(planner->err,
+		      "it leads through the link '%.300s', whose owner could change where it leads",
+		      facts->real);
+	if (find_denial(planner, directory, &origin)) {
+		sbx_error_fix(planner->err, "name another one with --cwd; %s denies '%.300s'",
+			      origin_text(&origin), directory);
+		return;
+	}
+	text_add_word_string(&word, directory);
+	sbx_error_fix(planner->err, "name the directory that it leads to: --cwd %s%s%s",
+		      text_string(&word), is_directory_there(planner, directory) ? "" : " --read ",
+		      is_directory_there(planner, directory) ? "" : text_string(&word));
+}
+
 static int refuse_directory(struct planner *planner, const char *asked)
 {
 	const char *tmpfs = find_tmpfs(planner, asked);
@@ -692,6 +714,8 @@ static int refuse_directory(struct planner *planner, const char *asked)
 			      "create it, or name another one with --cwd");
 	} else if (kind != HOST_DIRECTORY && kind <= HOST_OTHER) {
 		error_explain(planner->err, "it is not a directory", "name a directory with --cwd");
+	} else if (kind == HOST_LINK_REFUSED && facts->leads_to) {
+		explain_link(planner, facts);
 	} else if (find_denial(planner, asked, &origin)) {
 		sbx_error_why(planner->err, "%s denies it", origin_text(&origin));
 		sbx_error_fix(planner->err,

@@ -18,6 +18,11 @@ for i in "${!names[@]}"; do
 	option=${option#add }
 	eval "run sbx-spawn -q ${option%, or*} --cwd \"\$path\" -- pwd"
 	check "the_fix_shows_the_directory_$i" out_is "$path"
+	ln -s "${names[i]}" "$work/$i/link"
+	run sbx-spawn -q --cwd "$work/$i/link" -- true
+	option=$(line)
+	eval "run sbx-spawn -q ${option#*: } -- pwd"
+	check "the_fix_starts_in_what_a_link_leads_to_$i" out_is "$path"
 	printf '#!/bin/sh\r\necho ran\r\n' >"$path/program"
 	chmod 755 "$path/program"
 	run sbx-spawn -q --read "$work" -- "$path/program"
