@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
@@ -143,6 +144,17 @@ static void add_ptrace(struct text *text, const struct spawn_run *run)
 			  path_last(run->request.argv[0]));
 }
 
+/* In the background of its terminal, a program that catches SIGTTOU does not stop: setting the modes
+ * fails with EINTR, which it reports. */
+static void add_terminal(struct text *text, const struct spawn_run *run)
+{
+	if (!run->request.pty && isatty(STDIN_FILENO))
+		text_addf(text,
+			  "%s needs a terminal of its own, and begins in the background of this "
+			  "one; add --pty",
+			  path_last(run->request.argv[0]));
+}
+
 /* Programs whose own messages cannot name the reason why they fail inside. */
 static const struct {
 	const char *name;
@@ -152,6 +164,7 @@ static const struct {
 	{ "gdb", add_ptrace },
 	{ "ltrace", add_ptrace },
 	{ "strace", add_ptrace },
+	{ "top", add_terminal },
 };
 
 void spawn_say_hint(const struct spawn_run *run)

@@ -73,5 +73,20 @@ print("got", getpass.getpass("ready")); print("next")'
 	check "a_program_that_restores_the_modes_restores_the_ends_of_lines_by_$who" eval 'has_status 0 && out_has "got words" && out_has next'
 	run on_terminal '' -q -- tty
 	check "without_pty_its_terminal_has_no_name_by_$who" out_has 'not a tty'
+
+	# One that catches SIGTTOU, as top(1) does, is not brought to the foreground: changing the modes fails.
+	cat >"$project/top" <<-'END'
+		#!/usr/bin/python3
+		import os, signal, termios
+		signal.signal(signal.SIGTTOU, lambda *_: os._exit(1))
+		termios.tcsetattr(0, termios.TCSANOW, termios.tcgetattr(0))
+	END
+	chmod 755 "$project/top"
+	run on_terminal '' -- ./top
+	check "a_program_that_catches_SIGTTOU_is_told_of_pty_by_$who" eval 'has_status 1 && out_has "note: top needs a terminal of its own, and begins in the background of this one; add --pty"'
+	run on_terminal '' -q -- ./top
+	check "nothing_is_said_with_q_by_$who" eval 'has_status 1 && ! out_has note'
+	run on_terminal '' --pty -- ./top
+	check "with_pty_it_works_by_$who" has_status 0
 done
 finish
