@@ -153,7 +153,7 @@ static int follow(struct following *following, struct sbx_error *err)
 	return r;
 }
 
-static int open_log(struct following *following, struct sbx_error *err)
+static int open_log(struct following *following, const struct target *target, struct sbx_error *err)
 {
 	char path[SANDBOX_ID_MAX + sizeof("/" SANDBOX_LOG_NAME)];
 
@@ -162,6 +162,9 @@ static int open_log(struct following *following, struct sbx_error *err)
 				O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (following->log >= 0)
 		return 0;
+	if (errno == ENOENT && !target->is_alive && target->entry.waits)
+		return ctl_fail(err, -ENOENT, "find a log of", following->id, "it was not started",
+				"start it: sbx-ctl start ID");
 	if (errno == ENOENT)
 		return ctl_fail(err, -ENOENT, "find a log of", following->id,
 				"sbx-ctl has not started it",
@@ -188,7 +191,7 @@ int ctl_verb_logs(void *context, int n_operands, char *operands[], struct sbx_er
 	r = ctl_read(&ctl, operands[0], &target, err);
 	if (r < 0)
 		return ctl_status(r);
-	r = open_log(&following, err);
+	r = open_log(&following, &target, err);
 	if (r < 0)
 		return ctl_status(r);
 	r = ctl.values->follow ? follow(&following, err) : copy(&following, err);

@@ -157,6 +157,19 @@ int ctl_verb_stop(void *context, int n_operands, char *operands[], struct sbx_er
 	return ctl_each(context, n_operands, operands, stop_one, err);
 }
 
+/* A signal that only the command gets reaches nothing in a sandbox that has ended. */
+static int send_signal(const char *id, int supervisor, int signal, struct sbx_error *err)
+{
+	int r = supervisor < 0 ? supervisor : pidfd_kill(supervisor, signal);
+
+	if (r == -ESRCH)
+		return ctl_fail(err, r, "signal", id, "it has ended",
+				"'sbx-ctl create' creates another");
+	if (supervisor < 0)
+		return r == -ECHILD ? -ESRCH : r;
+	return r < 0 ? ctl_fail(err, r, "signal", id, NULL, "try it as root") : 0;
+}
+
 static int kill_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 {
 	const char *name = ctl->values->signal ? ctl->values->signal : signals[0].name;
@@ -165,14 +178,12 @@ static int kill_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 	size_t i = 0;
 	int r;
 
-	if (supervisor < 0)
-		return already_gone(ctl, id, supervisor, err);
 	while (strcmp(signals[i].name, name) != 0)
 		i++;
-	if (signals[i].number != SIGKILL) {
-		r = pidfd_kill(supervisor, signals[i].number);
-		return r < 0 ? ctl_fail(err, r, "signal", id, NULL, "try it as root") : 0;
-	}
+	if (signals[i].number != SIGKILL)
+		return send_signal(id, supervisor, signals[i].number, err);
+	if (supervisor < 0)
+		return already_gone(ctl, id, supervisor, err);
 	r = end_by_force(ctl, id, &target, supervisor, err);
 	return r < 0 ? r : tidy_up(ctl, id, err);
 }

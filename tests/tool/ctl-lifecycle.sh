@@ -11,6 +11,10 @@ check wait_refuses_a_sandbox_that_was_not_started has_status 125
 check it_is_said_that_it_was_not_started err_has 'it was not started'
 run sbx-ctl stop a
 check stop_refuses_a_sandbox_that_was_not_started has_status 1
+run sbx-ctl kill --signal USR1 a
+check so_does_kill_with_a_signal eval 'has_status 1 && err_has "it was not started"'
+run sbx-ctl logs a
+check logs_says_how_it_is_started eval 'has_status 1 && err_has "start it: sbx-ctl start a"'
 
 run sbx-ctl start a
 check starting_succeeds_quietly ends_with 0

@@ -37,6 +37,8 @@ run sbx-ctl kill a
 check a_kill_ends_it_at_once state_is a DESTROYED
 run sbx-ctl kill a
 check killing_an_ended_sandbox_succeeds has_status 0
+run sbx-ctl kill --signal USR1 a
+check a_signal_does_not_reach_an_ended_sandbox eval 'has_status 1 && err_has "it has ended"'
 
 begin held -- sleep 1000
 sbx-ctl pause held >/dev/null
