@@ -354,6 +354,25 @@ static bool is_unresolved(const struct handover_denial *denial)
 	return strncmp(denial->reason, HANDOVER_UNRESOLVED, strlen(HANDOVER_UNRESOLVED)) == 0;
 }
 
+/* The reason that a rule of the policy gives is in @denial->why, the name of a built-in one is not.
+ */
+static void explain_denial(const struct handover_denial *denial, struct sbx_error *err)
+{
+	bool has_name = denial->why && denial->rule &&
+			strncmp(denial->why, denial->rule, strlen(denial->rule)) == 0;
+
+	if (denial->why && denial->rule && !has_name)
+		sbx_error_why(err, "%s: %s", denial->rule, denial->why);
+	else if (denial->why)
+		sbx_error_why(err, "%s", denial->why);
+	else if (!denial->rule)
+		sbx_error_why(err, "no rule allows it");
+	else if (strcmp(denial->reason, "denied") == 0)
+		sbx_error_why(err, "%s does not allow it", denial->rule);
+	else
+		sbx_error_why(err, "%s: %s", denial->reason, denial->rule);
+}
+
 static void say_denial(const struct spawn_run *run, const struct handover_denial *denial)
 {
 	const char *fix = denial->fix ? denial->fix : "", *done = "denied";
@@ -376,12 +395,8 @@ static void say_denial(const struct spawn_run *run, const struct handover_denial
 	err.level = SBX_LEVEL_WARN;
 	if (is_unresolved(denial))
 		sbx_error_why(&err, "%s: the host is allowed", denial->reason);
-	else if (denial->rule && strcmp(denial->reason, done) != 0)
-		sbx_error_why(&err, "%s: %s", denial->reason, denial->rule);
-	else if (denial->rule)
-		sbx_error_why(&err, "%s does not allow it", denial->rule);
 	else
-		sbx_error_why(&err, "no rule allows it");
+		explain_denial(denial, &err);
 	tool_tell_lines(run->tool, &err, fix);
 }
 
@@ -446,6 +461,7 @@ static void add_denial(struct json_writer *json, const struct handover_denial *d
 	json_member_u64(json, "port", denial->port);
 	json_member_string(json, "reason", denial->reason);
 	json_member_string(json, "rule", denial->rule);
+	json_member_string(json, "why", denial->why);
 	json_member_string(json, "fix", denial->fix);
 	json_member_u64(json, "count", denial->count);
 	json_end_object(json);

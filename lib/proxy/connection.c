@@ -210,8 +210,8 @@ static enum turn refuse_head(struct connection *connection, unsigned status, con
 }
 
 /* Counts and records a denial, of which the last judgement has the texts. */
-static void report(struct connection *connection, const char *reason, struct text *rule,
-		   struct text *fix, const char *decision)
+static void report(struct connection *connection, const char *reason, const char *rule,
+		   const char *why, const char *fix, const char *decision)
 {
 	struct proxy *proxy = connection->proxy;
 	char host[HOSTNAME_TEXT_SIZE];
@@ -223,8 +223,9 @@ static void report(struct connection *connection, const char *reason, struct tex
 			      .host = host,
 			      .port = connection->target->authority.port,
 			      .reason = reason,
-			      .rule = text_string(rule),
-			      .fix = text_string(fix),
+			      .rule = rule,
+			      .why = why,
+			      .fix = fix,
 			      .decision = decision,
 		      },
 		      moment_now(CLOCK_MONOTONIC));
@@ -245,7 +246,8 @@ enum turn connection_refuse_denied(struct connection *connection)
 	judge_add_why(&why, judge);
 	judge_add_fix(&fix, judge);
 	judge_add_json(&decision, judge);
-	report(connection, "denied", &rule, &fix, text_string(&decision));
+	report(connection, "denied", text_string(&rule), text_string(&why), text_string(&fix),
+	       text_string(&decision));
 	refusal.rule = rule.len > 0 ? text_string(&rule) : NULL;
 	refusal.address = judge->request.request.address;
 	refusal.why = text_string(&why);
@@ -350,7 +352,8 @@ static enum turn refuse_hello(struct connection *connection, const char *reason,
 		  "  constraints: { tls: any }",
 		  text_string(&rule));
 	judge_add_constraint_json(&decision, &proxy->judge, reason, name, text_string(&fix));
-	report(connection, reason, &rule, &fix, text_string(&decision));
+	report(connection, reason, text_string(&rule), "", text_string(&fix),
+	       text_string(&decision));
 	if (is_tls)
 		text_add_bytes(&connection->exchange->answer, alert, sizeof(alert) - 1);
 	connection_close_server(connection, "policy");

@@ -27,12 +27,14 @@ _Static_assert(DENIALS_MAX <= HANDOVER_DENIALS_MAX, "every row has room in the s
 #define TOOL "sbx-proxy"
 
 #define RULE_SIZE 256
+#define WHY_SIZE 512
 
 struct denial {
 	char host[HOSTNAME_TEXT_SIZE];
 	uint16_t port;
 	const char *reason;   /* a literal */
 	char rule[RULE_SIZE]; /* cut to this size */
+	char why[WHY_SIZE];   /* the same */
 	struct text text; /* the decision of a pending record, or the fix of a row of the summary */
 	uint64_t count;
 	uint64_t since_usec;
@@ -97,6 +99,7 @@ static struct denial *add(struct denials *denials, const struct report_denial *f
 		return NULL;
 	copy(row->host, sizeof(row->host), from->host);
 	copy(row->rule, sizeof(row->rule), from->rule);
+	copy(row->why, sizeof(row->why), from->why);
 	row->port = from->port;
 	row->reason = from->reason;
 	row->count = 0;
@@ -266,7 +269,7 @@ static void count_for_summary(struct report *report, const struct report_denial 
 void report_unresolved(struct report *report, const char *host, uint16_t port, const char *reason)
 {
 	const struct report_denial row = {
-		.host = host, .port = port, .reason = reason, .rule = "", .fix = ""
+		.host = host, .port = port, .reason = reason, .rule = "", .why = "", .fix = ""
 	};
 
 	count_for_summary(report, &row);
@@ -300,6 +303,7 @@ void report_get_denials(const struct report *report, struct handover_summary *re
 			.port = row->port,
 			.reason = row->reason,
 			.rule = row->rule[0] != '\0' ? row->rule : NULL,
+			.why = row->why[0] != '\0' ? row->why : NULL,
 			.fix = row->text.len > 0 ? text_string(&row->text) : NULL,
 			.count = row->count,
 		};

@@ -37,6 +37,7 @@ struct report_denial {
 	uint16_t port;
 	const char *reason; /* a word for programs, which outlives the report */
 	const char *rule;   /* "" for the default */
+	const char *why;    /* for users */
 	const char *fix;
 	const char *decision; /* a JSON object */
 };

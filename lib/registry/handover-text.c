@@ -71,6 +71,7 @@ static const struct member denial_members[] = {
 	{ "port", MEMBER_PORT, offsetof(struct handover_denial, port), 0, true },
 	{ "reason", MEMBER_TEXT, offsetof(struct handover_denial, reason), WORD_BYTES_MAX, false },
 	{ "rule", MEMBER_TEXT, offsetof(struct handover_denial, rule), NAME_BYTES_MAX, true },
+	{ "why", MEMBER_TEXT, offsetof(struct handover_denial, why), NAME_BYTES_MAX, true },
 	{ "fix", MEMBER_TEXT, offsetof(struct handover_denial, fix), NAME_BYTES_MAX, true },
 	{ "count", MEMBER_COUNT, offsetof(struct handover_denial, count), 0, false },
 	{ .name = NULL },

@@ -94,6 +94,7 @@ struct handover_denial {
 	uint16_t port;
 	const char *reason; /* one word */
 	const char *rule;   /* "web (p.yaml:14)"; NULL: no rule denied it */
+	const char *why;    /* for users: who denied it, and the rule's own reason; or NULL */
 	const char *fix;    /* what to type or to write; NULL: nothing would allow it */
 	uint64_t count;
 };

@@ -84,6 +84,10 @@ capabilities:
   - name: inner
     match: {op: net.connect, host: [inner.test, gone.test]}
     action: allow
+  - name: closed
+    match: {op: net.connect, host: closed.test}
+    action: deny
+    reason: the office is closed
   - name: system
     match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /sbin, /lib, /lib64, /etc, "./"]}
     action: allow
@@ -130,6 +134,8 @@ check another_host_is_forbidden out_is 403
 inside curl -sS http://other.test:8080/
 check the_answer_says_what_to_type out_has 'match: { syscall: net.connect, host: "other.test", ports: 8080 }'
 check the_end_says_which_host_was_denied err_has other.test:8080
+inside curl -sS http://closed.test:8080/
+check the_end_says_why_a_rule_denies_it err_has "policy.yaml:13) denies it: the office is closed"
 check a_denied_name_is_not_resolved test "$(grep -c other "$work/queries")" -eq 0
 inside sh -c 'curl -sS http://gone.test/ http://gone.test/ -o /dev/null -o /dev/null -w "%{http_code} "'
 check a_name_that_does_not_exist_is_an_error out_is '502 502 '

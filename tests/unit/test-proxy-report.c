@@ -71,6 +71,7 @@ static void deny(struct log *log, const char *host, uint16_t port, uint64_t now)
 						     .port = port,
 						     .reason = "denied",
 						     .rule = "r (p:1)",
+						     .why = "r (p:1) denies it: closed",
 						     .fix = "allow it",
 						     .decision = "{\"verdict\":\"deny\"}\n" },
 		      now);
@@ -122,6 +123,7 @@ static void the_summary_counts_what_it_leaves_out(void)
 	expect(summary->n_denials > 0);
 	expect_eq(summary->denials[0].count, 3);
 	expect_str(summary->denials[0].host, "a.test");
+	expect_str(summary->denials[0].why, "r (p:1) denies it: closed");
 	expect_str(summary->denials[0].fix, "allow it");
 	expect_eq(summary->n_denials * 3 + summary->n_denials_left_out, 300);
 }
@@ -140,6 +142,7 @@ static void a_name_that_was_not_resolved_is_only_in_the_summary(void)
 	expect_eq(summary->n_denials, 1);
 	expect_eq(summary->denials[0].count, 2);
 	expect_str(summary->denials[0].reason, "name-not-found");
+	expect(!summary->denials[0].why);
 	expect(!summary->denials[0].fix);
 }
 

@@ -474,6 +474,7 @@ static void expect_same_summary(const struct handover_summary *a, const struct h
 		expect_str(a->denials[i].host, b->denials[i].host);
 		expect_str(a->denials[i].reason, b->denials[i].reason);
 		expect_same_text(a->denials[i].rule, b->denials[i].rule);
+		expect_same_text(a->denials[i].why, b->denials[i].why);
 		expect_same_text(a->denials[i].fix, b->denials[i].fix);
 		expect_eq(a->denials[i].port, b->denials[i].port);
 		expect_eq(a->denials[i].count, b->denials[i].count);
@@ -497,7 +498,7 @@ static void a_summary_that_is_too_long_says_what_it_leaves_out(void)
 					  .n_denials_left_out = 7,
 					  .n_counters = 1 };
 	for (size_t i = 0; i < HANDOVER_DENIALS_MAX; i++)
-		sent.denials[i] = (struct handover_denial){ "h", 443, "default", rule, rule, i };
+		sent.denials[i] = (struct handover_denial){ "h", 443, "default", rule, rule, rule, i };
 	sent.counters[0] = (struct handover_counter){ "bytes", UINT64_MAX };
 	expect_eq(handover_send_summary(pair.proxy, &sent), 0);
 	expect_eq(handover_receive_answer(pair.supervisor, &pair.arena, &got, NULL, &pair.err), 0);
@@ -583,6 +584,7 @@ static void whatever_is_summed_up_is_read_again(void)
 				random_text(&state, &arena, 253, false),
 				(uint16_t)next(&state),
 				random_text(&state, &arena, 64, false),
+				random_text(&state, &arena, 1024, true),
 				random_text(&state, &arena, 1024, true),
 				random_text(&state, &arena, 1024, true),
 				next(&state),
