@@ -120,11 +120,56 @@ static void add_owner(struct text *text, const struct spawn_run *run)
 	text_add_word_string(text, text_string(&setting));
 }
 
+/* Are these files of the host, at the same path? */
+static bool is_of_host(const struct plan *plan, const char *path)
+{
+	const struct step *carrier = plan_find_carrier(plan, path);
+
+	return plan->tier != TIER_FULL || (carrier && carrier->kind == STEP_OVERLAY) ||
+	       (carrier && carrier->kind == STEP_BIND &&
+		strcmp(carrier->bind.source, carrier->bind.target) == 0);
+}
+
+/* The directory above @path that has ".git" outside, if it is not shown inside: true with @path cut
+ * to it. */
+static bool find_hidden_top(const struct plan *plan, char *path)
+{
+	_cleanup_text_ struct text name = TEXT_INIT;
+	struct stat st;
+
+	if (!is_of_host(plan, path))
+		return false;
+	for (char *slash = path + strlen(path); slash > path; slash = strrchr(path, '/')) {
+		*slash = '\0';
+		text_reset(&name);
+		text_addf(&name, "%s/.git", path);
+		if (text_status(&name) == 0 && lstat(text_string(&name), &st) == 0)
+			return !is_of_host(plan, text_string(&name));
+	}
+	return false;
+}
+
+/* git only says that there is no repository up to a mount point. */
+static void add_top(struct text *text, const struct spawn_run *run)
+{
+	_cleanup_free_ char *path = strdup(plan_working_directory(run->plan));
+
+	if (!path || run->result.exit_code != GIT_FATAL || !find_hidden_top(run->plan, path))
+		return;
+	text_add_char(text, '\'');
+	text_add_visible_string(text, path);
+	text_add(text, "' is the top of the repository, and the sandbox does not show it; add "
+		       "--read ");
+	text_add_word_string(text, path);
+}
+
 static void add_git(struct text *text, const struct spawn_run *run)
 {
 	const char *path = run->plan->git;
 
 	add_owner(text, run);
+	if (text->len == 0)
+		add_top(text, run);
 	if (text->len > 0 || !path)
 		return;
 	/* git itself only reports a read-only file system. */
@@ -144,8 +189,8 @@ static void add_ptrace(struct text *text, const struct spawn_run *run)
 			  path_last(run->request.argv[0]));
 }
 
-/* In the background of its terminal, a program that catches SIGTTOU does not stop: setting the modes
- * fails with EINTR, which it reports. */
+/* In the background of its terminal, a program that catches SIGTTOU does not stop: setting the
+ * modes fails with EINTR, which it reports. */
 static void add_terminal(struct text *text, const struct spawn_run *run)
 {
 	if (!run->request.pty && isatty(STDIN_FILENO))
@@ -160,11 +205,8 @@ static const struct {
 	const char *name;
 	void (*add)(struct text *text, const struct spawn_run *run);
 } hints[] = {
-	{ "git", add_git },
-	{ "gdb", add_ptrace },
-	{ "ltrace", add_ptrace },
-	{ "strace", add_ptrace },
-	{ "top", add_terminal },
+	{ "git", add_git },	  { "gdb", add_ptrace },   { "ltrace", add_ptrace },
+	{ "strace", add_ptrace }, { "top", add_terminal },
 };
 
 void spawn_say_hint(const struct spawn_run *run)

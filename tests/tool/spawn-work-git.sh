@@ -47,6 +47,8 @@ for who in $starters; do
 	in_sub() { run spawn -q --project "$project/sub" --cwd "$project/sub" --write "$project/sub" "$@" "${someone[@]}" -- git status --porcelain; }
 	in_sub
 	check "in_a_subdirectory_alone_git_finds_nothing_by_$who" err_has 'not a git repository'
+	run spawn --project "$project/sub" --cwd "$project/sub" --write "$project/sub" "${someone[@]}" -- git status
+	check "the_top_of_the_repository_is_named_by_$who" err_has "note: '$project' is the top of the repository, and the sandbox does not show it; add --read $project"
 	# Root's sandbox runs as another user, whom git does not trust with a directory that is only shown.
 	in_sub --read "$project"
 	[ "$who" = root ] || check it_does_where_the_repository_is_shown has_status 0
