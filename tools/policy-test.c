@@ -6,7 +6,7 @@
  *   policy: p.yaml              # in the directory of this file
  *   project: /srv/p             # for requests that name none
  *   tests:
- *     - name: writes_source
+ *     - name: writes_source     # optional: without it, the request
  *       request: fs.write src/a.c tag=editor
  *       expect: allow
  *       rules: [write-source]   # exactly these decide
@@ -73,7 +73,7 @@ static int check_test(const struct tree *tree, const struct tree_node *test, str
 		return r;
 	request = tree_get(tree, test, "request");
 	rules = tree_get(tree, test, "rules");
-	if (!is_string(tree, test, "name"))
+	if (tree_get(tree, test, "name") && !is_string(tree, test, "name"))
 		return wrong_value(tree, test, "name", err);
 	if (!request || (request->type != TREE_STRING && request->type != TREE_MAP))
 		return wrong_value(tree, test, "request", err);
@@ -394,16 +394,34 @@ static bool has_rules(const struct artefact *artefact, const struct policy_decis
 	return list->n_children == decision->n_rules + (decision->builtin != NULL);
 }
 
+/* A test without a name is called after its request. */
+static void add_test_name(struct text *out, const struct tree *tree, const struct tree_node *test,
+			  const struct policy_request *request)
+{
+	const struct tree_node *name = tree_get(tree, test, "name");
+
+	if (!name)
+		name = tree_get(tree, test, "request");
+	if (name->type == TREE_STRING) {
+		text_add(out, name->text);
+		return;
+	}
+	text_add(out, request->operation);
+	if (request->path || request->host)
+		text_addf(out, " %s", request->path ? request->path : request->host);
+}
+
 static void run_test(struct testing *testing, const struct tree *tree, const struct tree_node *test,
 		     struct coverage *coverage)
 {
 	const struct tree_node *rules = tree_get(tree, test, "rules");
 	const char *expect = tree_get(tree, test, "expect")->text;
 	struct artefact *artefact = &coverage->judge.artefact;
-	_cleanup_text_ struct text notes = TEXT_INIT;
+	_cleanup_text_ struct text name = TEXT_INIT, notes = TEXT_INIT;
 	struct policy_decision decision;
 	bool same_verdict, same_rules;
 
+	add_test_name(&name, tree, test, &testing->buffer.request);
 	judge_decide(&coverage->judge, &testing->buffer, &decision);
 	coverage_count(coverage, &decision);
 	same_verdict = strcmp(policy_action_name(decision.verdict), expect) == 0;
@@ -414,8 +432,8 @@ static void run_test(struct testing *testing, const struct tree *tree, const str
 	if (!same_rules)
 		text_add(&notes, "other rules decided than those under 'rules'\n");
 	decision_add_text(&notes, artefact, &testing->buffer, &decision);
-	report(testing, same_verdict && same_rules, tree_get(tree, test, "name")->text,
-	       tree_name(tree), test->place.line, text_string(&notes));
+	report(testing, same_verdict && same_rules, text_string(&name), tree_name(tree),
+	       test->place.line, text_string(&notes));
 }
 
 static int run_test_file(struct testing *testing, const struct tree *tree, struct sbx_error *err)

@@ -57,6 +57,21 @@ tests:
 END
 run sbx-policy test sub/todo.yaml
 check a_name_is_no_directive_of_tap out_has 'not ok 1 - broken \# SKIP later \\ x'
+cat >sub/nameless.yaml <<'END'
+policy: p.yaml
+project: /srv/p
+tests:
+  - { request: fs.write src/a.c, expect: allow }
+  - { request: { op: fs.write, path: /srv/p/doc/a }, expect: deny }
+  - { request: git.commit caller=bot, expect: allow }
+END
+run sbx-policy test sub/nameless.yaml
+check a_test_without_a_name_is_called_after_its_request out_has 'ok 1 - fs.write src/a.c
+ok 2 - fs.write /srv/p/doc/a
+not ok 3 - git.commit caller=bot'
+sed 's/request: fs.write/name: [x], request: fs.write/' sub/nameless.yaml >sub/list.yaml
+run sbx-policy test sub/list.yaml
+check a_name_that_is_no_text_is_refused eval "has_status 2 && err_has \"'name' is missing or of another kind\""
 run sbx-policy test --json sub/bad.yaml
 check json_has_one_object_a_test test "$(grep -c '"ok":' "$work/out")" -eq 3
 
