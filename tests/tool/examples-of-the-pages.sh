@@ -15,6 +15,9 @@ stage() { # PAGE: what the page takes for granted
 		'  - { name: read, match: { syscall: fs.read, path: "**" }, action: allow }' >team.yaml
 	printf '%s\n' 'version: 1' 'capabilities:' \
 		'  - { name: docs, match: { syscall: net.connect, host: docs.example.com, ports: 443 }, action: allow }' >web.yaml
+	printf '%s\n' 'version: 1' 'capabilities:' \
+		'  - {name: docs, match: {op: fs.read, path_glob: docs/}, action: allow}' \
+		'  - {name: tools, match: {op: exec, path_glob: "**"}, action: allow}' >globs.yaml
 }
 
 # Writes $work/blocks/N.wanted, a block with its output, and N.got, what its commands print now.
@@ -43,8 +46,8 @@ same() { diff -u "$1" "$1.got" >"$work/diff" || { sed 's/^/# /' "$work/diff" && 
 
 shopt -s nullglob
 n_blocks=0
-for page in "$SBX_SOURCE"/man/*.1.scd; do
-	tool=$(basename "$page" .1.scd)
+for page in "$SBX_SOURCE"/man/*.1.scd "$SBX_SOURCE"/man/sbx-policy.5.scd; do
+	tool=$(basename "${page%.scd}" .1)
 	stage "$tool"
 	run_blocks "$page"
 	for got in "$work"/blocks/*.got; do
