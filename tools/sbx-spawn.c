@@ -273,6 +273,8 @@ static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 	int r, last;
 
 	r = run_plan(run, err);
+	if (r < 0)
+		spawn_explain_denied_call(run, err);
 	spawn_end_proxy(run);
 	spawn_find_repositories(run);
 	spawn_say_repositories(run);

@@ -19,6 +19,7 @@
 #include "base/path.h"
 #include "base/units.h"
 #include "kernel/probe.h"
+#include "policy/model.h"
 #include "tool.h"
 
 #define GIT_FATAL 128
@@ -209,18 +210,65 @@ static const struct {
 	{ "strace", add_ptrace }, { "top", add_terminal },
 };
 
+/* System calls without which no program with shared libraries starts, or a shell fails. */
+static const char *const needed_calls[] = {
+	"read",	  "write",	"openat",  "mmap",  "mprotect",	  "close",
+	"execve", "newfstatat", "pread64", "futex", "arch_prctl", "clone",
+};
+
+/* The first of them that the policy denies, or NULL. */
+static const struct setting *find_denied_call(const struct policy *policy)
+{
+	const struct setting *item;
+
+	for (size_t i = 0; (item = policy_get_item(policy, "denySyscalls", i)); i++)
+		for (size_t k = 0; k < N_ELEMENTS(needed_calls); k++)
+			if (strcmp(item->text, needed_calls[k]) == 0)
+				return item;
+	return NULL;
+}
+
+/* "denySyscalls (p.yaml:4) denies 'read', which nearly every program needs" */
+static void add_denied_call(struct text *text, const struct spawn_run *run)
+{
+	const struct setting *item = find_denied_call(run->policy);
+
+	if (!item)
+		return;
+	text_add(text, "'denySyscalls' (");
+	text_add_visible_string(text, run->policy->sources[item->place.source].name);
+	text_addf(text, ":%u) denies '%s', which nearly every program needs", item->place.at.line,
+		  item->text);
+}
+
+void spawn_explain_denied_call(const struct spawn_run *run, struct sbx_error *err)
+{
+	_cleanup_text_ struct text text = TEXT_INIT;
+
+	/* An error of building the sandbox names its own remedy. */
+	if (err->code != -EPERM || (err->fix[0] && run->result.reason != SPAWN_REASON_EXEC))
+		return;
+	add_denied_call(&text, run);
+	if (text.len == 0 || text_status(&text) < 0)
+		return;
+	sbx_error_why(err, "%s", text_string(&text));
+	sbx_error_fix(err, "leave it out there");
+}
+
 void spawn_say_hint(const struct spawn_run *run)
 {
 	const struct spawn_result *result = &run->result;
 	const char *name = path_last(run->request.argv[0]);
 	_cleanup_text_ struct text text = TEXT_INIT;
+	bool has_failed = result->reason == SPAWN_REASON_EXIT && result->exit_code != 0;
 
-	if (run->tool->verbosity < 0 || result->reason != SPAWN_REASON_EXIT ||
-	    result->exit_code == 0)
+	if (run->tool->verbosity < 0 || (!has_failed && result->reason != SPAWN_REASON_SIGNAL))
 		return;
-	for (size_t i = 0; i < N_ELEMENTS(hints); i++)
+	for (size_t i = 0; i < N_ELEMENTS(hints) && has_failed; i++)
 		if (strcmp(hints[i].name, name) == 0)
 			hints[i].add(&text, run);
+	if (text.len == 0)
+		add_denied_call(&text, run);
 	if (text.len > 0)
 		(void)spawn_say_note(run, "note: ", &text);
 }

@@ -243,6 +243,8 @@ void spawn_find_repositories(struct spawn_run *run);
 void spawn_say_repositories(const struct spawn_run *run);
 /* Prints why a program that is known to fail inside may have failed. */
 void spawn_say_hint(const struct spawn_run *run);
+/* If the policy denies a system call that every start needs, says so in an -EPERM of it. */
+void spawn_explain_denied_call(const struct spawn_run *run, struct sbx_error *err);
 /* Warns of files that an archive leaves out. */
 void spawn_say_left_out(const struct spawn_run *run);
 /* Prints why the command was ended, if the status does not say so. */

@@ -124,6 +124,21 @@ for who in $starters; do
 	check "a_device_that_may_not_be_written_is_not_there_for_$who" eval 'test "$status" -ne 0 -a "$status" -ne 125 && err_has /dev/zero'
 done
 
+# Without some system calls nothing runs, and what the program says does not name the policy.
+who=user
+for call in read openat mmap execve; do
+	policy "$programs"
+	echo "denySyscalls: [kexec_load, $call]" >>"$work/p.yaml"
+	run spawn --policy "$work/p.yaml" -- true
+	check "a_denied_${call}_that_every_program_needs_is_named" eval "! has_status 0 && err_has \"'denySyscalls' (\" && err_has \"p.yaml:5) denies '$call'\""
+	run spawn -q --policy "$work/p.yaml" -- true
+	check "the_command_fails_with_q_too_for_$call" eval '! has_status 0 && ! err_has note'
+done
+policy "$programs"
+echo 'denySyscalls: [kexec_load, ptrace]' >>"$work/p.yaml"
+run spawn --policy "$work/p.yaml" -- false
+check other_denied_calls_are_not_named eval 'has_status 1 && ! err_has denySyscalls'
+
 # A mount hides the loader: what it shows at that path is the caller's.
 who=user
 mkdir -p "$project/libraries"
