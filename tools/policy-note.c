@@ -169,7 +169,7 @@ static bool is_of_host(const struct judge *judge, const char *path)
  * rule continues in walk->done. */
 static bool find_gap(struct judge *judge, const struct policy_request *request, struct walk *walk)
 {
-	size_t n_named = SIZE_MAX; /* the bytes of walk->rest behind what a rule names */
+	size_t n_named = SIZE_MAX; /* the bytes of walk->rest after what a rule names */
 	char target[PATH_MAX];
 
 	while (step(walk)) {

@@ -674,8 +674,8 @@ static const char *find_tmpfs(struct planner *planner, const char *path)
 	return is_tmpfs ? place->path : NULL;
 }
 
-/* Nothing can show a path through a link that its owner could change: names the directory behind
- * it, and what shows that. */
+/* Nothing can show a path through a link that its owner could change: names the directory that the
+ * link leads to, and what shows that. */
 static void explain_link(struct planner *planner, const struct host_path *facts)
 {
 	const char *directory = facts->leads_to;

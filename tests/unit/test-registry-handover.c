@@ -498,7 +498,8 @@ static void a_summary_that_is_too_long_says_what_it_leaves_out(void)
 					  .n_denials_left_out = 7,
 					  .n_counters = 1 };
 	for (size_t i = 0; i < HANDOVER_DENIALS_MAX; i++)
-		sent.denials[i] = (struct handover_denial){ "h", 443, "default", rule, rule, rule, i };
+		sent.denials[i] =
+			(struct handover_denial){ "h", 443, "default", rule, rule, rule, i };
 	sent.counters[0] = (struct handover_counter){ "bytes", UINT64_MAX };
 	expect_eq(handover_send_summary(pair.proxy, &sent), 0);
 	expect_eq(handover_receive_answer(pair.supervisor, &pair.arena, &got, NULL, &pair.err), 0);
