@@ -110,7 +110,8 @@ static int parse_file(const char *text, uint64_t *ret, struct sbx_error *err)
 
 	if (r < 0)
 		return r;
-	if (strcmp(text, "/") == 0 || strcmp(text, ".") == 0)
+	/* "./" is the project, as "." is. */
+	if (strcmp(text, "/") == 0 || strcmp(text, ".") == 0 || strcmp(text, "./") == 0)
 		return error_fill(err, -EINVAL, "it is a directory", "name the file itself",
 				  "not a file: '%s'", text);
 	if (path_is_of_reader(text))
