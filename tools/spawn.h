@@ -188,8 +188,8 @@ bool spawn_begins_with_modules(const struct spawn_values *values);
 bool spawn_needs_modules(const struct spawn_run *run, int prepared);
 int spawn_hand_over(const struct spawn_run *run, struct sbx_error *err);
 
-/* spawn-parent.c: opens the pidfd of the parent; and keeps the watch through the execve() of a
- * hand-over. */
+/* spawn-parent.c: opens the pidfd of the parent; and names the parent to the program that a start
+ * is handed over to. */
 int spawn_watch_parent(struct spawn_run *run, struct sbx_error *err);
 int spawn_hand_over_parent(const struct spawn_run *run, struct sbx_error *err);
 

@@ -70,4 +70,54 @@ check without_its_other_half_nothing_starts has_status 125
 check the_error_names_the_missing_program err_has 'install all of sbx'
 run alone -q -- /bin/true
 check a_start_without_modules_needs_no_other_program has_status 0
+
+# --out goes on in the other half, which waits here until the thread that has started sbx-spawn, or its process, has ended.
+passing=$work/passing
+mkdir -p "$passing/tools" "$passing/lib"
+cp "$SBX_BUILD/tools/sbx-spawn" "$passing/tools/"
+cat >"$passing/tools/spawn-with-modules" <<END
+#!/bin/sh
+echo >'$work/passed'
+read -r _ <'$work/go'
+exec '$SBX_BUILD/tools/spawn-with-modules' "\$@"
+END
+cat >"$passing/start.py" <<'END'
+import os, subprocess, sys, threading
+started = []
+def start():
+    started.append(subprocess.Popen(sys.argv[3:]))
+    open(sys.argv[1]).close()
+thread = threading.Thread(target=start)
+thread.start()
+thread.join()
+while len(os.listdir("/proc/self/task")) > 1:
+    pass
+os.write(os.open(sys.argv[2], os.O_RDWR), b"\n")
+sys.exit(started[0].wait())
+END
+chmod -R a+rX "$passing"
+chmod 755 "$passing/tools/spawn-with-modules"
+mkfifo "$work/passed" "$work/go" "$work/said"
+touch "$work/parent"
+chmod 666 "$work/passed" "$work/go" "$work/parent"
+in_project() { places && (cd "$project" && as "$who" "$@"); }
+for who in $starters; do
+	# shellcheck disable=SC2016 # the command's
+	run in_project python3 "$passing/start.py" "$work/passed" "$work/go" "$passing/tools/sbx-spawn" -q --die-with-parent \
+		--out "$work/$who/changes.tar" -- /bin/sh -c 'test -z "${SBX_SPAWN_PARENT-}" && exit 7'
+	check "a_thread_that_ends_then_does_not_end_the_sandbox_by_$who" has_status 7
+
+	# shellcheck disable=SC2016 # the parent's
+	in_project bash -c 'echo $$ >"$0"; "$@"; true' "$work/parent" "$passing/tools/sbx-spawn" -q --die-with-parent \
+		--out "$work/$who/changes.tar" -- /bin/echo begun >"$work/said" 2>&1 &
+	exec 6<"$work/said" 7<>"$work/go"
+	read -r _ <"$work/passed"
+	kill -KILL "$(cat "$work/parent")"
+	wait "$!" 2>/dev/null
+	echo >&7
+	run cat <&6
+	exec 6<&- 7<&-
+	check "a_parent_that_ends_then_has_no_sandbox_by_$who" out_has 'it has ended already'
+	check "so_nothing_runs_by_$who" test -z "$(grep begun <<<"$out")"
+done
 finish
