@@ -20,6 +20,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/moment.h"
@@ -29,11 +30,12 @@
 #include "tool.h"
 
 #define KILL_WAIT_USEC (UINT64_C(10) * 1000 * 1000)
+#define WORK_SUFFIX ".sbx-work-"
 #define KILLED_STATUS (128 + SIGKILL)
 
 bool is_work_directory(const char *name)
 {
-	return name[0] == '.' && (strstr(name, ".sbx-work-") || strstr(name, ".sbx-layer-"));
+	return name[0] == '.' && (strstr(name, WORK_SUFFIX) || strstr(name, ".sbx-layer-"));
 }
 
 static void say(const struct cleanup *cleanup, const char *done, const char *would)
@@ -116,13 +118,54 @@ static int discard_work(struct cleanup *cleanup, const char *path)
 	return cleanup->dry_run ? 0 : directory_discard(parent, path_last(path));
 }
 
+/* The last WORK_SUFFIX in it: the name of --out may contain one, too. */
+static const char *find_suffix(const char *name)
+{
+	const char *found = NULL;
+
+	for (const char *next = name; (next = strstr(next, WORK_SUFFIX)); next++)
+		found = next;
+	return found;
+}
+
+/*
+ * Of the directory of --out, which a killed supervisor could not do any more. It is beside
+ * ".NAME.sbx-work-X", which is there until it is done.
+ */
+static int drop_privileges(struct cleanup *cleanup)
+{
+	const char *work = cleanup->entry.out_work, *name, *end;
+	_cleanup_close_ int parent = -EBADF;
+	char text[PATH_MAX];
+	int r;
+
+	if (!work || cleanup->entry.out_layer || !path_is_normal(work))
+		return 0;
+	name = path_last(work);
+	end = find_suffix(name);
+	if (name[0] != '.' || !end || end == name + 1)
+		return 0;
+	(void)snprintf(text, sizeof(text), "%.*s", (int)(name - work), work);
+	parent = path_open_no_links(AT_FDCWD, text, O_PATH | O_DIRECTORY);
+	if (parent < 0 || faccessat(parent, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	(void)snprintf(text, sizeof(text), "%.*s", (int)(end - name - 1), name + 1);
+	r = cleanup->dry_run ? 0 : directory_drop_privileges(parent, text);
+	return r < 0 ? error_fill(&cleanup->why, r, NULL,
+				  "remove by hand what the command has left there",
+				  "cannot clear set-user-ID bits and capabilities in '%s'", text)
+		     : 0;
+}
+
 static int remove_work(struct cleanup *cleanup)
 {
 	const char *layer = cleanup->entry.out_layer;
 	char archive[PATH_MAX];
 	const char *const paths[] = { cleanup->entry.out_work, layer ? archive : NULL, layer };
-	int first = 0;
+	int first = drop_privileges(cleanup);
 
+	if (first < 0)
+		return first;
 	(void)snprintf(archive, sizeof(archive), "%s" SANDBOX_ARCHIVE_SUFFIX, layer ? layer : "");
 	for (size_t i = 0; i < N_ELEMENTS(paths); i++) {
 		int r = discard_work(cleanup, paths[i]);

@@ -11,7 +11,8 @@
  *
  * After the command has run, all work goes through the directory fd that was opened before: the
  * command may have been able to write there, and to replace any name by a link. Files that it
- * created belong to the caller now, and are opened without following links.
+ * created belong to the caller now, and are opened without following links; and no program that
+ * stays there gets its privileges from the caller.
  */
 
 #include "spawn.h"
@@ -276,6 +277,17 @@ static int hand_over(struct spawn_run *run, uint64_t deadline_usec, struct sbx_e
 	return archive_layer(run, directory, deadline_usec, err);
 }
 
+/* The directory, or the layer of an archive that was not written. */
+static int drop_privileges(const struct changes *changes, struct sbx_error *err)
+{
+	int r = directory_drop_privileges(changes->parent, path_last(changes->directory));
+
+	return r < 0 ? fail(err, r, changes->directory,
+			    "set-user-ID bits or capabilities of a program cannot be cleared",
+			    "remove it by hand, and execute nothing in it")
+		     : 0;
+}
+
 int changes_finish(struct spawn_run *run, uint64_t deadline_usec, struct sbx_error *err)
 {
 	struct changes *changes = &run->changes;
@@ -283,6 +295,11 @@ int changes_finish(struct spawn_run *run, uint64_t deadline_usec, struct sbx_err
 
 	if (changes->kind == CHANGES_TAR)
 		r = hand_over(run, deadline_usec, err);
+	if (changes->kind == CHANGES_DIRECTORY || (changes->kind == CHANGES_TAR && r < 0)) {
+		last = drop_privileges(changes, r < 0 ? NULL : err);
+		r = r < 0 ? r : last;
+	}
+	/* Last, because 'sbx-ctl gc' looks for it after a kill. */
 	if (changes->work)
 		last = directory_discard(changes->parent, path_last(changes->work));
 	if (changes->kind == CHANGES_TAR && r == 0 && last == 0)

@@ -169,3 +169,11 @@ void sandbox_entry_add_members(struct json_writer *json, const struct sandbox_en
  * errno if something could not be removed, after everything else was.
  */
 int directory_discard(int parent, const char *name);
+
+/*
+ * Clears the set-user-ID and set-group-ID bits and the capabilities of the files in the directory
+ * @name in @parent, which untrusted code may have filled: whoever executed them would get the
+ * rights of their owner. Other modes stay as they are. No link is followed. 0 also if it does not
+ * exist; negative errno if it failed for a file, after all others.
+ */
+int directory_drop_privileges(int parent, const char *name);

@@ -124,6 +124,27 @@ check gc_reports_a_directory_that_it_cannot_remove err_has "cannot remove the di
 check the_next_one_is_removed_all_the_same is_gone a2
 rmdir "$sandboxes/a1/strange" "$sandboxes/a1"
 
+# The directory of --out, which a killed supervisor could not look through, until its work directory is removed.
+mkdir -p place/.d.sbx-work-1.sbx-work-2/work place/d.sbx-work-1 place/d
+for name in d.sbx-work-1 d; do
+	touch "place/$name/program" && chmod 6755 "place/$name/program"
+done
+put_out() {
+	mkdir -m 700 "$sandboxes/o"
+	printf '{"id":"o","state":"RUNNING","out_work":"%s"}' "$work/place/.d.sbx-work-1.sbx-work-2" >"$sandboxes/o/state.json"
+}
+put_out
+run sbx-ctl gc --dry-run
+check a_dry_run_leaves_a_programs_bits test -u place/d.sbx-work-1/program
+run sbx-ctl gc
+check a_program_left_in_out_has_no_bits test "$(stat -c %a place/d.sbx-work-1/program)" = 755
+check another_directory_keeps_its_own test -u place/d/program
+check the_work_directory_is_removed test ! -e place/.d.sbx-work-1.sbx-work-2
+put_out
+chmod u+s place/d.sbx-work-1/program
+run sbx-ctl gc
+check later_bits_are_the_users test -u place/d.sbx-work-1/program
+
 # Work directories of --out, which the entry names, and the archive whose writer was killed.
 mkdir -p place/.v.sbx-work-1/work place/.v.sbx-layer-1 place/other
 echo half >place/.v.sbx-layer-1.tar
