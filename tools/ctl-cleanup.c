@@ -29,6 +29,8 @@
 
 #include "tool.h"
 
+/* Longer than any start takes. */
+#define YOUNG_USEC (UINT64_C(60) * 1000 * 1000)
 #define KILL_WAIT_USEC (UINT64_C(10) * 1000 * 1000)
 #define WORK_SUFFIX ".sbx-work-"
 #define KILLED_STATUS (128 + SIGKILL)
@@ -36,6 +38,13 @@
 bool is_work_directory(const char *name)
 {
 	return name[0] == '.' && (strstr(name, WORK_SUFFIX) || strstr(name, ".sbx-layer-"));
+}
+
+bool is_young(const struct stat *st)
+{
+	uint64_t now_usec = moment_now(CLOCK_REALTIME), made_usec = moment_usec(&st->st_mtim);
+
+	return made_usec + YOUNG_USEC > now_usec && made_usec < now_usec + YOUNG_USEC;
 }
 
 static void say(const struct cleanup *cleanup, const char *done, const char *would)
@@ -374,7 +383,7 @@ static bool is_left_over(struct ctl *ctl, int parent, const char *name)
 	    !sandbox_id_is_valid(name + strlen(CGROUP_PREFIX)) ||
 	    fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid != geteuid())
 		return false;
-	if (moment_usec(&st.st_mtim) + YOUNG_USEC > moment_now(CLOCK_REALTIME))
+	if (is_young(&st))
 		return false;
 	return faccessat(ctl->registry, name + strlen(CGROUP_PREFIX), F_OK, 0) < 0 &&
 	       errno == ENOENT;

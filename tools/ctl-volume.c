@@ -286,8 +286,7 @@ static bool is_left_over(struct ctl *ctl, const char *path, int directory, const
 	if (strncmp(item, GONE_PREFIX, strlen(GONE_PREFIX)) == 0)
 		return true;
 	end = is_work_directory(item) ? strstr(item, ".sbx-") : NULL;
-	if (!end || fstatat(directory, item, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    moment_usec(&st.st_mtim) + YOUNG_USEC > moment_now(CLOCK_REALTIME))
+	if (!end || fstatat(directory, item, &st, AT_SYMLINK_NOFOLLOW) < 0 || is_young(&st))
 		return false;
 	(void)snprintf(name, sizeof(name), "%.*s", (int)(end - item - 1), item + 1);
 	return !find_user(ctl, path, name);

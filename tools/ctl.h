@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "registry/registry.h"
 
+struct stat;
 struct tool_run;
 
 #define CTL_TOOL "sbx-ctl"
@@ -158,8 +159,9 @@ int cleanup_claim(struct cleanup *cleanup, struct ctl *ctl, const char *id,
 int cleanup_run(struct cleanup *cleanup, struct sbx_error *err);
 /* Is it a name that sbx-spawn --out gives its work directory? */
 bool is_work_directory(const char *name);
-/* Older than any start that has not written its state yet. */
-#define YOUNG_USEC (UINT64_C(60) * 1000 * 1000)
+/* May a start that has not written its state yet have made it? Not if it is from the future: then
+ * the clock was set back since, and it would stay for as long. */
+bool is_young(const struct stat *st);
 
 /* ctl-stop.c: SIGTERM, wait, SIGKILL, and cleanup. */
 int stop_sandbox(struct ctl *ctl, const char *id, uint64_t grace_usec, struct sbx_error *err);

@@ -25,6 +25,8 @@ is_removed() { [ ! -e "$top/$1" ]; }
 old sbx-ghost other sbx-unit.scope sbx-unit.service "sbx-.."
 mkdir "$top/sbx-young"
 old sbx-full
+old sbx-future
+touch -d 'now 1 year' "$top/sbx-future"
 sleep 1000 &
 inside=$!
 echo "$inside" >"$top/sbx-full/cgroup.procs"
@@ -38,6 +40,7 @@ check a_dry_run_leaves_it is_left sbx-ghost
 sbx-ctl gc >said
 check says_which_it_removes grep -qx 'ghost: removed its cgroup' said
 check a_cgroup_without_a_sandbox_is_removed is_removed sbx-ghost
+check so_is_one_from_before_the_clock_was_set_back is_removed sbx-future
 check one_that_has_just_been_made_is_left is_left sbx-young
 check one_with_processes_is_left is_left sbx-full
 check its_processes_live test -e "/proc/$inside"

@@ -35,6 +35,12 @@ run sbx-ctl volume list
 check the_list_names_the_sandbox_that_uses_a_volume out_has 'used by a'
 mkdir "$volumes/.used.sbx-work-1" "$volumes/.free.sbx-work-1" "$volumes/.free.sbx-work-2"
 touch -d '1 hour ago' "$volumes/.used.sbx-work-1" "$volumes/.free.sbx-work-1"
+mkdir "$volumes/.set-back.sbx-work-1"
+touch -d 'now 1 year' "$volumes/.set-back.sbx-work-1"
+run sbx-ctl gc
+check gc_removes_those_from_before_the_clock_was_set_back out_has '.set-back.sbx-work-1: removed the rest of a volume'
+mkdir "$volumes/.free.sbx-work-1"
+touch -d '1 hour ago' "$volumes/.free.sbx-work-1"
 run sbx-ctl gc
 check gc_removes_old_unused_work_directories out_is '.free.sbx-work-1: removed the rest of a volume'
 check gc_leaves_those_in_use test -d "$volumes/.used.sbx-work-1"
