@@ -414,11 +414,9 @@ static int fail(struct writer *writer, int code, const char *why, const char *fi
 
 static int fail_tar(struct writer *writer, struct sbx_error *err)
 {
-	int code = archive_errno(writer->tar);
-	const char *why = archive_error_string(writer->tar);
+	int code = archive_errno(writer->tar) > 0 ? -archive_errno(writer->tar) : -EIO;
 
-	return fail(writer, code > 0 ? -code : -EIO, why, "check the free space of the file system",
-		    err);
+	return fail(writer, code, archive_error_string(writer->tar), error_fix_of_write(code), err);
 }
 
 static int fail_row(struct writer *writer, const char *why, struct sbx_error *err)

@@ -51,11 +51,22 @@ static const struct {
 	{ SQLITE_TOOBIG, -EMSGSIZE, "split the record" },
 };
 
+/*
+ * The errno behind SQLite's "disk I/O error". When a write to the WAL has failed, which includes
+ * RLIMIT_FSIZE and a quota, sqlite3_system_errno() is 0, but errno is still that of the write.
+ */
+static int errno_of(const struct store *store, int last)
+{
+	int code = sqlite3_system_errno(store->db);
+
+	return code == 0 && sqlite3_errcode(store->db) == SQLITE_IOERR ? last : code;
+}
+
 int store_fail(struct store *store, const char *doing, struct sbx_error *err)
 {
+	int from_kernel = errno_of(store, errno);
 	int sqlite = sqlite3_errcode(store->db), code = -EIO;
-	int from_kernel = sqlite3_system_errno(store->db);
-	const char *fix = "check the file system";
+	const char *why = sqlite3_errmsg(store->db), *fix = "check the file system";
 
 	if (sqlite == SQLITE_CANTOPEN && (from_kernel == EMFILE || from_kernel == ENFILE))
 		return error_fill(err, -from_kernel, NULL, NULL, "cannot %s the segment '%s'",
@@ -66,12 +77,13 @@ int store_fail(struct store *store, const char *doing, struct sbx_error *err)
 			code = causes[i].code;
 			fix = causes[i].fix;
 		}
-	if (sqlite == SQLITE_IOERR && (from_kernel == ENOSPC || from_kernel == EDQUOT)) {
-		code = -ENOSPC;
-		fix = "free some space on the file system";
+	if (sqlite == SQLITE_IOERR &&
+	    (from_kernel == ENOSPC || from_kernel == EDQUOT || from_kernel == EFBIG)) {
+		code = from_kernel == EFBIG ? -EFBIG : -ENOSPC;
+		why = NULL;
+		fix = error_fix_of_write(code);
 	}
-	return error_fill(err, code, sqlite3_errmsg(store->db), fix, "cannot %s the segment '%s'",
-			  doing, store->name);
+	return error_fill(err, code, why, fix, "cannot %s the segment '%s'", doing, store->name);
 }
 
 int store_fail_format(const char *name, const char *why, struct sbx_error *err)

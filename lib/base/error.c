@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,6 +96,16 @@ int error_fill(struct sbx_error *err, int code, const char *why, const char *fix
 	va_end(args);
 	error_explain(err, why, fix);
 	return code;
+}
+
+const char *error_fix_of_write(int code)
+{
+	if (code == -ENOSPC || code == -EDQUOT)
+		return "free some space on the file system";
+	/* Of the process, and so of its caller; or of the file system. */
+	if (code == -EFBIG)
+		return "raise the limit of file sizes: ulimit -f";
+	return "check the file system";
 }
 
 void error_explain(struct sbx_error *err, const char *why, const char *fix)

@@ -18,6 +18,9 @@ int error_retell(struct sbx_error *err, int code, const char *format, ...) SBX_P
 int error_fill(struct sbx_error *err, int code, const char *why, const char *fix,
 	       const char *format, ...) SBX_PRINTF(5, 6);
 
+/* What to do when a write to a file has failed with @code, a negative errno. */
+const char *error_fix_of_write(int code);
+
 /* Sets why and fix, texts as they are; NULL: it stays. */
 void error_explain(struct sbx_error *err, const char *why, const char *fix);
 

@@ -54,6 +54,7 @@ struct group {
 				   none */
 	uint64_t committed_usec;
 	char problem[SBX_ERROR_TEXT_SIZE]; /* why it is stuck, or "" */
+	char fix[SBX_ERROR_TEXT_SIZE];	   /* what to do about it, if that is known */
 };
 
 int group_init(struct collector *collector);

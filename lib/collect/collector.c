@@ -400,7 +400,9 @@ int collector_finish(struct collector *collector, struct sbx_error *err)
 	tell_status(collector);
 	if (r == 0)
 		return 0;
-	return error_fill(err, r, collector->group.problem,
-			  "free some space for the log, and start the service again",
-			  "%zu accepted records are not in the log", collector->group.queue.n);
+	(void)error_fill(err, r, collector->group.problem, NULL,
+			 "%zu accepted records are not in the log", collector->group.queue.n);
+	sbx_error_fix(err, "%s, and start the service again",
+		      collector->group.fix[0] ? collector->group.fix : error_fix_of_write(r));
+	return r;
 }

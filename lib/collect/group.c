@@ -179,6 +179,7 @@ static int get_stuck(struct collector *collector, const struct sbx_error *why)
 	collector->group.is_stuck = collector->is_status_due = true;
 	(void)snprintf(collector->group.problem, sizeof(collector->group.problem), "%.250s: %.250s",
 		       why->what, why->why[0] != '\0' ? why->why : strerror(-why->code));
+	(void)snprintf(collector->group.fix, sizeof(collector->group.fix), "%s", why->fix);
 	if (is_new) {
 		log_write(collector->options.log, LOG_LEVEL_ERROR, NULL,
 			  "%s; tried again every second, %s", collector->group.problem,

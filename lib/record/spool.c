@@ -77,7 +77,7 @@ static const char *fix_to_open(int code)
 	if (code == -EACCES || code == -EPERM)
 		return "make '" RECORD_SPOOL_NAME "' readable and writable for its owner";
 	if (code == -ENOSPC || code == -EDQUOT)
-		return "free space on the file system";
+		return error_fix_of_write(code);
 	return "check the file system of '" RECORD_SPOOL_NAME "'";
 }
 
@@ -103,7 +103,7 @@ static int open_file(int directory, const char *name, struct sbx_error *err)
 			"move it away; sbx creates it again with the right owner and mode 0600");
 	r = end_torn_line(fd);
 	if (r < 0)
-		return spool_fail(err, r, name, NULL, "free space on the file system");
+		return spool_fail(err, r, name, NULL, error_fix_of_write(r));
 	return take_fd(&fd);
 }
 

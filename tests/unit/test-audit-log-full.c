@@ -5,7 +5,9 @@
 #include "audit/log.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "audit-log-place.h"
@@ -252,10 +254,37 @@ static void the_reserve_takes_no_room_that_is_not_there(void)
 	run_on_small_disk(make_the_reserve_when_there_is_room);
 }
 
+/* It is not the disk that is full. */
+static void a_limit_of_file_sizes_is_named(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	_cleanup_audit_log_ struct audit_log *log = NULL;
+	struct rlimit before, small = { .rlim_cur = 200000 };
+	struct sbx_error err = { .code = 0 };
+	int r = 0;
+
+	log_place_init(&place);
+	log = log_made(&place);
+	expect_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small.rlim_max = before.rlim_max;
+	(void)signal(SIGXFSZ, SIG_IGN);
+	expect_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+	for (unsigned n = 0; r == 0 && n < 100000; n++) {
+		r = log_add_n(log, "syscall", n, &err);
+		if (r == 0)
+			r = audit_log_commit(log, &err);
+	}
+	expect_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+	expect_eq(r, -EFBIG);
+	expect_str(err.why, "");
+	expect_str(err.fix, "raise the limit of file sizes: ulimit -f");
+}
+
 static const struct test tests[] = {
 	TEST(a_full_disk_loses_nothing_that_was_acknowledged),
 	TEST(the_log_says_itself_that_the_disk_was_full),
 	TEST(the_reserve_takes_no_room_that_is_not_there),
+	TEST(a_limit_of_file_sizes_is_named),
 	TEST_END,
 };
 

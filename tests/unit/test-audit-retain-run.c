@@ -59,6 +59,7 @@ struct told {
 	enum retain_action actions[16];
 	int problems[16];
 	char text[SBX_ERROR_TEXT_SIZE];
+	char fix[SBX_ERROR_TEXT_SIZE];
 };
 
 static void keep_told(void *userdata, enum retain_action action, const struct segment_file *file,
@@ -70,8 +71,10 @@ static void keep_told(void *userdata, enum retain_action action, const struct se
 		return;
 	told->actions[told->n] = action;
 	told->problems[told->n++] = problem ? problem->code : 0;
-	if (problem)
-		(void)snprintf(told->text, sizeof(told->text), "%s", problem->why);
+	if (!problem)
+		return;
+	(void)snprintf(told->text, sizeof(told->text), "%s", problem->why);
+	(void)snprintf(told->fix, sizeof(told->fix), "%s", problem->fix);
 }
 
 static struct retain_report retained(struct audit_log *log, const struct retain_policy *policy,
@@ -264,6 +267,7 @@ static void where_no_archive_can_be_written_the_segment_stays(void)
 	expect_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
 	expect_eq(report.n_problems, 1);
 	expect_eq(told.problems[0], -EFBIG);
+	expect_str(told.fix, "raise the limit of file sizes: ulimit -f");
 
 	expect(has_file(&place, SEGMENT));
 	expect(!has_file(&place, FIRST_ARCHIVE));

@@ -210,6 +210,10 @@ static void an_end_without_room_says_how_much_is_lost(void)
 	disk.failure = -ENOSPC;
 	expect_eq(collector_finish(rig.collector, &err), -ENOSPC);
 	expect_str(err.what, "2 accepted records are not in the log");
+	expect_str(err.fix, "free some space on the file system, and start the service again");
+	disk.failure = -EIO;
+	expect_eq(collector_finish(rig.collector, &err), -EIO);
+	expect_str(err.fix, "check the file system, and start the service again");
 }
 
 static const struct test tests[] = {

@@ -288,6 +288,28 @@ static void a_torn_line_stays_alone(void)
 	expect(strncmp(bytes, "{\"version\":1,\"ti\n{\"version\":1,", 30) == 0);
 }
 
+static void a_limit_at_a_torn_line_is_not_a_full_disk(void)
+{
+	_cleanup_place_ struct place place = place_new();
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	struct rlimit before, small = { .rlim_cur = 4 };
+	struct sbx_error err = { .code = 0 };
+	int fd, r;
+
+	make_spool(&place);
+	fd = open(place.file, O_WRONLY | O_CLOEXEC);
+	expect(write(fd, "torn", 4) == 4);
+	expect(close(fd) == 0);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	expect_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small.rlim_max = before.rlim_max;
+	expect_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+	r = open_spool_in(&recorder, place.directory, &err);
+	expect_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+	expect_eq(r, -EFBIG);
+	expect_str(err.fix, "raise the limit of file sizes: ulimit -f");
+}
+
 /* Simulates a full disk with RLIMIT_FSIZE, in a child because the limit cannot be raised again. */
 static int fill_up(const struct place *place)
 {
@@ -629,6 +651,7 @@ static const struct test tests[] = {
 	TEST(says_what_to_set_without_a_home),
 	TEST(makes_the_state_directory_of_a_user),
 	TEST(a_torn_line_stays_alone),
+	TEST(a_limit_at_a_torn_line_is_not_a_full_disk),
 	TEST(a_record_that_does_not_fit_is_an_error_and_spoils_no_other),
 	TEST(refuses_a_record_that_is_too_long),
 	TEST(a_record_for_nowhere_is_an_error),
