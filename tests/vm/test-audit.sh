@@ -164,6 +164,31 @@ stops_when_told_to_and_signs_everything()
 	! sbx-audit verify --full | grep 'wait for the next'
 }
 
+the_units_of_the_timers_rotate_and_verify_it()
+{
+	systemctl start sbx-audit-verify.service
+	[ -s /var/lib/sbx/audit-verify/state ]
+	systemctl start sbx-audit-rotate.service
+	# systemd forgets the result of a unit that is not active; one whose condition is not met is skipped.
+	finished() { journalctl -o cat -u sbx-audit-rotate.service | grep '^Finished '; }
+	within 120 finished
+	[ "$(stat -c '%U %a' "$log")" = 'sbx-audit 700' ]
+	sbx-audit verify --full
+}
+
+they_leave_a_log_of_root_to_root()
+{
+	mv "$log" "$log.aside"
+	sbx-audit setup
+	if systemctl start sbx-audit-rotate.service; then false; fi
+	[ "$(stat -c '%U %a' "$log")" = 'root 700' ]
+	sbx-spawn -q -- true
+	sbx-audit tail | grep sandbox_destroyed
+	rm -r "$log"
+	mv "$log.aside" "$log"
+	systemctl reset-failed
+}
+
 run_tests \
 	starts_when_somebody_writes_and_makes_its_log \
 	says_how_it_is \
@@ -176,4 +201,6 @@ run_tests \
 	is_started_again_when_it_is_killed_and_loses_nothing_it_acknowledged \
 	decisions_are_recorded_there \
 	waits_while_the_disk_is_full_and_goes_on \
-	stops_when_told_to_and_signs_everything
+	stops_when_told_to_and_signs_everything \
+	the_units_of_the_timers_rotate_and_verify_it \
+	they_leave_a_log_of_root_to_root
