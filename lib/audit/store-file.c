@@ -52,8 +52,8 @@ static const struct {
 };
 
 /*
- * The errno behind SQLite's "disk I/O error". When a write to the WAL has failed, which includes
- * RLIMIT_FSIZE and a quota, sqlite3_system_errno() is 0, but errno is still that of the write.
+ * The reason for SQLite's "disk I/O error". If a write to the WAL fails, because of RLIMIT_FSIZE or
+ * a quota for example, sqlite3_system_errno() returns 0, but errno is still that of write(2).
  */
 static int errno_of(const struct store *store, int last)
 {
