@@ -24,7 +24,7 @@ how = struct.pack("QQQ", os.O_CREAT | os.O_RDWR, 0o6755, 0)
 sys.exit(ctypes.CDLL(None).syscall(437, -100, b"made", how, len(how)) < 0)
 END
 programs() { # of the project: two with bits, and for root one with a capability; chown(2), as in spawn, would clear them
-	rm -f "${project:?}"/*
+	rm -rf "${project:?}"/*
 	mkdir -p "$project/sub"
 	for file in program sub/group; do
 		echo good >"$project/$file"
