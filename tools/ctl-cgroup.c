@@ -20,10 +20,10 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "kernel/kernel.h"
 
 #define OUR_PREFIX "sbx-"
 #define WAIT_MSEC 10000
-#define DEPTH_MAX 16
 
 static int open_directory(const char *path)
 {
@@ -108,9 +108,9 @@ bool cgroup_is_empty(int cgroup)
 	return events >= 0 && says(events, "populated 0\n") == 1;
 }
 
-static int count_processes(int cgroup)
+static int count_listed(int cgroup, const char *file)
 {
-	_cleanup_close_ int fd = path_open_beneath(cgroup, "cgroup.procs", O_RDONLY, 0);
+	_cleanup_close_ int fd = path_open_beneath(cgroup, file, O_RDONLY, 0);
 	char bytes[4096];
 	ssize_t n;
 	int count = 0;
@@ -119,6 +119,12 @@ static int count_processes(int cgroup)
 		for (ssize_t i = 0; i < n; i++)
 			count += bytes[i] == '\n';
 	return count;
+}
+
+static int count_processes(int cgroup)
+{
+	return count_listed(cgroup, "cgroup.procs") +
+	       count_listed(cgroup, KERNEL_CGROUP_CHILD "/cgroup.procs");
 }
 
 int cgroup_kill_all(int cgroup)
@@ -132,41 +138,14 @@ int cgroup_kill_all(int cgroup)
 	return r < 0 ? r : n;
 }
 
-/* Removes the children first, which processes inside may have created. */
-static int remove_below(int parent, const char *name, unsigned depth)
-{
-	int fd = path_open_beneath(parent, name, O_RDONLY | O_DIRECTORY, 0);
-	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *item;
-	int r = 0;
-
-	if (fd < 0)
-		return fd;
-	if (!dir) {
-		close_fd(&fd);
-		return -ENOMEM;
-	}
-	while (depth < DEPTH_MAX && (item = readdir(dir)))
-		if (item->d_type == DT_DIR && item->d_name[0] != '.') {
-			int below = remove_below(dirfd(dir), item->d_name, depth + 1);
-
-			r = r < 0 ? r : below;
-		}
-	if (unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-		return -errno;
-	return r;
-}
-
 int cgroup_remove(const char *path)
 {
 	_cleanup_close_ int cgroup = open_directory(path), parent = -EBADF;
-	int r;
 
 	if (cgroup < 0)
 		return cgroup == -ENOENT ? 0 : cgroup;
 	parent = openat(cgroup, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (parent < 0)
 		return -errno;
-	r = remove_below(parent, path_last(path), 0);
-	return r == -ENOENT ? 0 : r;
+	return kernel_remove_cgroup(parent, path_last(path), cgroup);
 }

@@ -158,6 +158,7 @@ static int enter_cgroup_namespace(const struct kernel *kernel, struct kernel_fai
 static void leave_to_supervisor(struct kernel *kernel)
 {
 	close_fd(&kernel->cgroup_fd);
+	close_fd(&kernel->cgroup_child_fd);
 	close_fd(&kernel->cgroup_parent_fd);
 }
 
@@ -215,16 +216,17 @@ int kernel_finish(struct kernel *kernel)
 	int r = cgroup_kill(kernel->cgroup_fd);
 
 	return r < 0 ? r
-		     : cgroup_remove(kernel->cgroup_parent_fd, path_last(step->cgroup.path),
-				     kernel->cgroup_fd);
+		     : kernel_remove_cgroup(kernel->cgroup_parent_fd, path_last(step->cgroup.path),
+					    kernel->cgroup_fd);
 }
 
 void kernel_deinit(struct kernel *kernel)
 {
-	int *const fds[] = { &kernel->cgroup_fd, &kernel->cgroup_parent_fd,
-			     &kernel->proc_fd,	 &kernel->ruleset_fd,
-			     &kernel->notify_fd, &kernel->pty_master,
-			     &kernel->owner_fd,	 &kernel->pidfd };
+	int *const fds[] = {
+		&kernel->cgroup_fd,  &kernel->cgroup_child_fd, &kernel->cgroup_parent_fd,
+		&kernel->proc_fd,    &kernel->ruleset_fd,      &kernel->notify_fd,
+		&kernel->pty_master, &kernel->owner_fd,	       &kernel->pidfd
+	};
 
 	if (kernel->fds)
 		fd_close_many(kernel->fds, kernel->plan->n_steps * KERNEL_STEP_FDS);

@@ -11,6 +11,11 @@
  * (memory.events) that show why its processes were killed. So the scope is divided: one child
  * contains the sandbox, which an out-of-memory kill ends as a whole, and another child contains the
  * keeper, a process that stays until the counters were read.
+ *
+ * With 'isolation.nested' the processes inside can make a cgroup namespace and mount its root, the
+ * cgroup in which they are. It belongs to their user, so they can write its limits, cgroup.freeze
+ * and cgroup.kill. Therefore they are in a child, in which no controller is enabled: what the
+ * sandbox's cgroup limits, counts, freezes and kills includes its descendants.
  */
 
 #include <dirent.h>
@@ -38,6 +43,8 @@
  * system). */
 #define EMPTY_WAIT_MSEC 10000
 #define FREEZE_WAIT_MSEC 1000
+#define DESCENDANTS_MAX "1000"
+#define DEPTH_MAX "16"
 
 int kernel_write_cgroup(int cgroup_fd, const char *name, const char *text)
 {
@@ -71,6 +78,23 @@ static int make_directory(int parent_fd, const char *name)
 	return directory;
 }
 
+/* Makes the child in which processes of the sandbox can make descendants. These are bounded,
+ * because the kernel needs memory for each, and the supervisor removes them. */
+static int make_child(struct kernel *kernel, int cgroup_fd)
+{
+	int r = kernel_write_cgroup(cgroup_fd, "cgroup.max.descendants", DESCENDANTS_MAX);
+
+	if (r == 0)
+		r = kernel_write_cgroup(cgroup_fd, "cgroup.max.depth", DEPTH_MAX);
+	if (r < 0)
+		return r;
+	r = make_directory(cgroup_fd, KERNEL_CGROUP_CHILD);
+	if (r < 0)
+		return r;
+	kernel->cgroup_child_fd = r;
+	return 0;
+}
+
 int cgroup_make(struct kernel *kernel, const struct step *step, size_t number)
 {
 	_cleanup_close_ int parent = open_parent(step->cgroup.path);
@@ -83,7 +107,12 @@ int cgroup_make(struct kernel *kernel, const struct step *step, size_t number)
 		return directory;
 	kernel->cgroup_fd = directory;
 	kernel->cgroup_parent_fd = take_fd(&parent);
-	return 0;
+	return step->cgroup.has_child ? make_child(kernel, directory) : 0;
+}
+
+int kernel_process_cgroup(const struct kernel *kernel)
+{
+	return kernel->cgroup_child_fd >= 0 ? kernel->cgroup_child_fd : kernel->cgroup_fd;
 }
 
 /* Writes "+memory" for "memory.max": a controller must be enabled in the parent's
@@ -107,18 +136,12 @@ int cgroup_limit(struct kernel *kernel, const struct step *step, size_t number)
 	return r == -ENOENT && limit->optional ? 0 : r;
 }
 
-/* Creates a child of @parent_fd and moves @pid into it. */
-static int make_with(int parent_fd, const char *name, pid_t pid)
+static int move(int cgroup_fd, pid_t pid)
 {
-	_cleanup_close_ int directory = make_directory(parent_fd, name);
 	char number[16];
-	int r;
 
-	if (directory < 0)
-		return directory;
 	(void)snprintf(number, sizeof(number), "%d", (int)pid);
-	r = kernel_write_cgroup(directory, "cgroup.procs", number);
-	return r < 0 ? r : take_fd(&directory);
+	return kernel_write_cgroup(cgroup_fd, "cgroup.procs", number);
 }
 
 /*
@@ -142,6 +165,18 @@ static int end_as_one(int scope_fd, int directory_fd, const struct plan_limit *m
 	return kernel_write_cgroup(directory_fd, "memory.max", number);
 }
 
+/* Moves PID 1 into @own, or into a new child of it. */
+static int move_init(struct kernel *kernel, int own)
+{
+	const struct step *step = plan_find_step(kernel->plan, STEP_SCOPE);
+
+	int r = step && step->scope.has_child ? make_child(kernel, own) : 0;
+
+	if (r < 0)
+		return r;
+	return move(kernel->cgroup_child_fd < 0 ? own : kernel->cgroup_child_fd, kernel->pid);
+}
+
 int kernel_divide_scope(struct kernel *kernel, const char *directory, pid_t keeper)
 {
 	_cleanup_close_ int scope = open_parent(directory), other = -EBADF, own = -EBADF;
@@ -149,12 +184,18 @@ int kernel_divide_scope(struct kernel *kernel, const char *directory, pid_t keep
 
 	if (scope < 0)
 		return scope;
-	other = make_with(scope, "keeper", keeper);
+	other = make_directory(scope, "keeper");
 	if (other < 0)
 		return other;
-	own = make_with(scope, path_last(directory), kernel->pid);
+	r = move(other, keeper);
+	if (r < 0)
+		return r;
+	own = make_directory(scope, path_last(directory));
 	if (own < 0)
 		return own;
+	r = move_init(kernel, own);
+	if (r < 0)
+		return r;
 	r = end_as_one(scope, own, &kernel->plan->limits[LIMIT_MEMORY]);
 	if (r == 0)
 		kernel->cgroup_fd = take_fd(&own);
@@ -221,6 +262,15 @@ static int kill_listed(int cgroup_fd)
 	return 0;
 }
 
+static int kill_listed_with_child(int cgroup_fd)
+{
+	_cleanup_close_ int child =
+		path_open_beneath(cgroup_fd, KERNEL_CGROUP_CHILD, O_RDONLY | O_DIRECTORY, 0);
+	int r = child < 0 ? 0 : kill_listed(child);
+
+	return r < 0 ? r : kill_listed(cgroup_fd);
+}
+
 /* The directory of a removed cgroup has no files. */
 static bool is_removed(int cgroup_fd)
 {
@@ -236,7 +286,7 @@ int cgroup_kill_each(int cgroup_fd)
 	if (r == 0)
 		r = wait_for(cgroup_fd, "frozen 1", FREEZE_WAIT_MSEC);
 	if (r == 0 || r == -EBUSY)
-		r = kill_listed(cgroup_fd);
+		r = kill_listed_with_child(cgroup_fd);
 	return r < 0 && is_removed(cgroup_fd) ? 0 : r;
 }
 
@@ -286,7 +336,7 @@ static int remove_leaf(int cgroup_fd)
 	}
 }
 
-int cgroup_remove(int parent_fd, const char *name, int cgroup_fd)
+int kernel_remove_cgroup(int parent_fd, const char *name, int cgroup_fd)
 {
 	int r = wait_for(cgroup_fd, "populated 0", EMPTY_WAIT_MSEC);
 

@@ -34,12 +34,13 @@ static uint64_t namespaces(const struct kernel *kernel)
 
 static pid_t clone_into(const struct kernel *kernel, int *ret_pidfd)
 {
+	int cgroup_fd = kernel_process_cgroup(kernel);
 	const struct clone_args args = {
 		.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND | namespaces(kernel) |
-			 (kernel->cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+			 (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
 		.pidfd = (uintptr_t)ret_pidfd,
 		.exit_signal = SIGCHLD,
-		.cgroup = kernel->cgroup_fd >= 0 ? (uint64_t)kernel->cgroup_fd : 0,
+		.cgroup = cgroup_fd >= 0 ? (uint64_t)cgroup_fd : 0,
 	};
 	long pid = syscall(SYS_clone3, &args, sizeof(args));
 

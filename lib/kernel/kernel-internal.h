@@ -94,5 +94,3 @@ int identity_return(uid_t uid, gid_t gid);
 /* cgroup.c */
 int cgroup_kill(int cgroup_fd);
 int cgroup_kill_each(int cgroup_fd); /* the same without cgroup.kill */
-/* Waits until nothing is left in it. -EBUSY: something will not die. 0 also where it is gone. */
-int cgroup_remove(int parent_fd, const char *name, int cgroup_fd);

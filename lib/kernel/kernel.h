@@ -38,8 +38,9 @@ struct sock_fprog;
 /* The state while a plan is carried out. */
 struct kernel {
 	const struct plan *plan;
-	int *fds;      /* KERNEL_STEP_FDS per step: opened for it, or -EBADF */
-	int cgroup_fd; /* directory of the sandbox's cgroup, or -EBADF */
+	int *fds;	     /* KERNEL_STEP_FDS per step: opened for it, or -EBADF */
+	int cgroup_fd;	     /* directory of the sandbox's cgroup, or -EBADF */
+	int cgroup_child_fd; /* of its child, if the plan has one: the processes are there */
 	int cgroup_parent_fd;
 	int proc_fd; /* /proc, while the file tree changes */
 	int ruleset_fd;
@@ -89,9 +90,10 @@ struct exec_failure {
 	}
 #define KERNEL_INIT                                                                                \
 	{                                                                                          \
-		.cgroup_fd = -EBADF, .cgroup_parent_fd = -EBADF, .proc_fd = -EBADF,                \
-		.ruleset_fd = -EBADF, .notify_fd = -EBADF, .pty_master = -EBADF, .pidfd = -EBADF,  \
-		.owner_fd = -EBADF, .streams = KERNEL_NO_STREAMS                                   \
+		.cgroup_fd = -EBADF, .cgroup_child_fd = -EBADF, .cgroup_parent_fd = -EBADF,        \
+		.proc_fd = -EBADF, .ruleset_fd = -EBADF, .notify_fd = -EBADF,                      \
+		.pty_master = -EBADF, .pidfd = -EBADF, .owner_fd = -EBADF,                         \
+		.streams = KERNEL_NO_STREAMS                                                       \
 	}
 
 int kernel_prepare(struct kernel *kernel, const struct plan *plan, const struct sock_fprog *filter,
@@ -129,8 +131,17 @@ int kernel_exec(const struct plan *plan, struct exec_failure *ret);
  */
 int kernel_confine_reaper(void);
 
+/* The name of the cgroup's child, where the plan has one. */
+#define KERNEL_CGROUP_CHILD "command"
+/* The cgroup in which the processes are, or -EBADF. */
+int kernel_process_cgroup(const struct kernel *kernel);
 /* Writes @text to the file @name of a cgroup. 0 or negative errno, -EBADF: there is no cgroup. */
 int kernel_write_cgroup(int cgroup_fd, const char *name, const char *text);
+/*
+ * Waits until no process is left in the cgroup, and removes it with its descendants. -EBUSY:
+ * something will not die. 0 also where it is gone.
+ */
+int kernel_remove_cgroup(int parent_fd, const char *name, int cgroup_fd);
 /* Kills all processes in the cgroup and removes it. 0 or negative errno; may be called again. */
 int kernel_finish(struct kernel *kernel);
 void kernel_deinit(struct kernel *kernel);

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
@@ -93,6 +94,22 @@ static bool may_use(int directory)
 	return is_writable(directory, ".") && is_writable(directory, "cgroup.procs");
 }
 
+/*
+ * Could a process of the calling user write to the files of this cgroup? Not whether it is mounted
+ * writable here: with a cgroup namespace of its own it makes another mount.
+ */
+static bool owns(int directory)
+{
+	static const char *const files[] = { ".", "cgroup.procs", "cgroup.kill", "cgroup.freeze" };
+	struct stat st;
+
+	for (size_t i = 0; i < N_ELEMENTS(files); i++)
+		if (fstatat(directory, files[i], &st, 0) == 0 &&
+		    (st.st_uid == geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH))))
+			return true;
+	return false;
+}
+
 static int describe(struct arena *arena, const char *path, int directory, struct host *ret)
 {
 	unsigned controllers = controllers_of(directory, "cgroup.subtree_control");
@@ -151,6 +168,7 @@ int probe_cgroup_at(struct arena *arena, const char *mount, const char *own, str
 	int n = snprintf(path, sizeof(path), "%s%s", mount, strcmp(own, "/") == 0 ? "" : own);
 	int r = 0;
 
+	ret->owns_cgroup = true;
 	ret->cgroup_why = "the current cgroup is not visible here";
 	if (n < 0 || (size_t)n >= sizeof(path) || !path_is_normal(path))
 		return 0;
@@ -160,6 +178,7 @@ int probe_cgroup_at(struct arena *arena, const char *mount, const char *own, str
 	ret->cgroup_why = is_read_only(directory)
 				  ? "the cgroups are mounted read-only here"
 				  : "sbx may not use its current cgroup (owned by another user)";
+	ret->owns_cgroup = owns(directory);
 	if (may_use(directory))
 		r = describe(arena, path, directory, ret);
 	if (r == 0 && ret->controllers != ALL && strcmp(own, "/") != 0)
@@ -209,20 +228,18 @@ int probe_cgroup(struct arena *arena, struct host *ret)
 {
 	const char *mount = find_mount();
 	char lines[4096];
-	char *own;
+	int n = probe_read(AT_FDCWD, "/proc/self/cgroup", lines, sizeof(lines));
+	char *own = n < 0 ? NULL : own_of(lines);
 	int r;
 
 	ret->has_scope = has_manager(ret->uid);
-	ret->cgroup_why = "no cgroup v2 is mounted at /sys/fs/cgroup";
-	if (!mount)
+	/* Without cgroup v2 there is no such line. */
+	ret->owns_cgroup = n < 0 || own;
+	ret->cgroup_why = mount ? "/proc/self/cgroup does not name the current cgroup"
+				: "no cgroup v2 is mounted at /sys/fs/cgroup";
+	if (!mount || !own)
 		return 0;
-	own = probe_read(AT_FDCWD, "/proc/self/cgroup", lines, sizeof(lines)) < 0 ? NULL
-										  : own_of(lines);
-	if (own) {
-		r = probe_cgroup_at(arena, mount, own, ret);
-		find_memory(ret);
-		return r;
-	}
-	ret->cgroup_why = "/proc/self/cgroup does not name the current cgroup";
-	return 0;
+	r = probe_cgroup_at(arena, mount, own, ret);
+	find_memory(ret);
+	return r;
 }

@@ -308,6 +308,31 @@ static void hold_file_size(struct planner *planner)
 				      .is_constraint = true };
 }
 
+/* Could the command mount the current cgroup and write to it? A uid that root chose for this
+ * sandbox alone owns no cgroup. */
+static bool may_write_cgroup(const struct planner *planner)
+{
+	return planner->chosen.is_nested && planner->host->owns_cgroup &&
+	       (!planner->host->is_root || planner->request->has_uid);
+}
+
+/* The command could mount the cgroup of the supervisor, and kill or freeze what is in it. */
+static int refuse_shared(struct planner *planner)
+{
+	const struct host *host = planner->host;
+	struct step_origin origin =
+		origin_of_setting(planner, policy_get_setting(planner->policy, "isolation.nested"));
+
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot make a cgroup for the sandbox");
+	sbx_error_why(planner->err,
+		      "%s lets the command mount the current cgroup, which it could write to: %s",
+		      origin_text(&origin), why_no_cgroup(host));
+	sbx_error_fix(planner->err,
+		      "start sbx-spawn in a cgroup of its own ('systemd-run --user --scope "
+		      "sbx-spawn ...'), or remove 'nested'");
+	return -EOPNOTSUPP;
+}
+
 int hold_limits(struct planner *planner)
 {
 	const struct host *host = planner->host;
@@ -315,7 +340,7 @@ int hold_limits(struct planner *planner)
 	bool in_scope = wants_scope(planner);
 	bool in_cgroup = host->cgroup && (planner->request->is_registered ||
 					  (planner->request->required & LAYER_CGROUP) ||
-					  plan->tier == TIER_REDUCED);
+					  plan->tier == TIER_REDUCED || planner->chosen.is_nested);
 
 	hold_file_size(planner);
 	for (int i = 0; i < N_LIMITS; i++) {
@@ -327,6 +352,8 @@ int hold_limits(struct planner *planner)
 	}
 	if (in_scope || in_cgroup)
 		plan->layers |= LAYER_CGROUP;
+	else if (may_write_cgroup(planner))
+		return refuse_shared(planner);
 	planner->chosen.in_scope = in_scope;
 	return 0;
 }
@@ -398,11 +425,17 @@ void add_cgroup(struct planner *planner)
 	const char *id = planner->request->id;
 
 	if ((planner->plan->layers & LAYER_CGROUP) && !planner->chosen.in_scope)
-		planner_add_step(planner, STEP_CGROUP, origin_built_in)->cgroup.path =
-			planner_format(planner, "%s/sbx-%s", planner->host->cgroup, id);
+		planner_add_step(planner, STEP_CGROUP, origin_built_in)->cgroup =
+			(struct step_cgroup){
+				.path = planner_format(planner, "%s/sbx-%s", planner->host->cgroup,
+						       id),
+				.has_child = planner->chosen.is_nested,
+			};
 	if (planner->chosen.in_scope)
-		planner_add_step(planner, STEP_SCOPE, origin_built_in)->scope.unit =
-			planner_format(planner, "sbx-%s.scope", id);
+		planner_add_step(planner, STEP_SCOPE, origin_built_in)->scope = (struct step_scope){
+			.unit = planner_format(planner, "sbx-%s.scope", id),
+			.has_child = planner->chosen.is_nested,
+		};
 	for (size_t i = 0; i < N_ELEMENTS(cgroup_limits); i++) {
 		const struct plan_limit *limit = &planner->plan->limits[cgroup_limits[i].limit];
 		struct step *step;

@@ -132,13 +132,13 @@ static void tell_command(struct text *out, const struct plan *plan, const struct
 
 static const struct step_row rows[N_STEP_KINDS] = {
 	STEP(CGROUP, "cgroup", SUPERVISOR, LAYER_CGROUP, "cannot create the cgroup '{path}'",
-	     FIELDS(STRING(cgroup, path, " "))),
+	     FIELDS(STRING(cgroup, path, " "), BOOL(cgroup, has_child, " with a child"))),
 	STEP(CGROUP_LIMIT, "cgroup-limit", SUPERVISOR, LAYER_CGROUP,
 	     "cannot set the cgroup's '{file}'",
 	     FIELDS(STRING(cgroup_limit, file, " "), STRING(cgroup_limit, value, " "),
 		    BOOL(cgroup_limit, optional, NULL))),
 	STEP(SCOPE, "scope", SUPERVISOR, LAYER_CGROUP, "cannot create the scope '{unit}'",
-	     FIELDS(STRING(scope, unit, " "))),
+	     FIELDS(STRING(scope, unit, " "), BOOL(scope, has_child, " with a child"))),
 	STEP(SCOPE_LIMIT, "scope-limit", SUPERVISOR, LAYER_CGROUP,
 	     "cannot set the scope's '{property}'",
 	     FIELDS(STRING(scope_limit, property, " "), NUMBER(scope_limit, value, " "))),

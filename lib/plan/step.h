@@ -124,6 +124,8 @@ struct step_owner {
 
 struct step_cgroup {
 	const char *path; /* of the cgroup's directory */
+	bool has_child;	  /* the processes are in a child of it, so that none of them can mount and
+			     change it */
 };
 
 struct step_cgroup_limit {
@@ -134,6 +136,7 @@ struct step_cgroup_limit {
 
 struct step_scope {
 	const char *unit;
+	bool has_child; /* like that of a cgroup */
 };
 
 struct step_scope_limit {

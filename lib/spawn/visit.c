@@ -162,7 +162,7 @@ static void anchor_run(struct anchor *anchor)
 static int enter_cgroup(const struct visit *visit)
 {
 	const struct scope_cgroup *scope = visit->scope;
-	int cgroup_fd = visit->kernel->cgroup_fd, r;
+	int cgroup_fd = kernel_process_cgroup(visit->kernel), r;
 
 	if (cgroup_fd < 0)
 		return 0;
@@ -335,7 +335,7 @@ int visit_start(const struct visit *visit, struct joined *ret)
 		kept[n++] = visit->namespaces->fds[i];
 	for (size_t i = 0; i < N_ELEMENTS(visit->stdio); i++)
 		kept[n++] = visit->stdio[i];
-	kept[n++] = visit->kernel->cgroup_fd;
+	kept[n++] = kernel_process_cgroup(visit->kernel);
 	r = join_fork(ret, kept, n);
 	if (r == 0)
 		run(visit, ret->socket);

@@ -18,21 +18,30 @@ static char directory[128];
 			skip("no cgroup v2 here in which we can make another");                    \
 	} while (0)
 
-static struct kernel make(void)
+static struct kernel make_step(bool has_child)
 {
 	struct kernel kernel = KERNEL_INIT;
-	const struct step step = { .kind = STEP_CGROUP, .cgroup.path = directory };
+	const struct step step = { .kind = STEP_CGROUP, .cgroup = { directory, has_child } };
 
 	expect_eq(cgroup_make(&kernel, &step, 0), 0);
+	expect_eq(kernel.cgroup_child_fd >= 0, has_child);
+	expect_eq(kernel_process_cgroup(&kernel),
+		  has_child ? kernel.cgroup_child_fd : kernel.cgroup_fd);
 	return kernel;
+}
+
+static struct kernel make(void)
+{
+	return make_step(false);
 }
 
 static int give_back(struct kernel *kernel)
 {
-	int r = cgroup_remove(kernel->cgroup_parent_fd, strrchr(directory, '/') + 1,
-			      kernel->cgroup_fd);
+	int r = kernel_remove_cgroup(kernel->cgroup_parent_fd, strrchr(directory, '/') + 1,
+				     kernel->cgroup_fd);
 
 	close_fd(&kernel->cgroup_fd);
+	close_fd(&kernel->cgroup_child_fd);
 	close_fd(&kernel->cgroup_parent_fd);
 	return r;
 }
@@ -200,13 +209,15 @@ static void nothing_forks_its_way_out(void)
 	expect_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
 	expect(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
 	for (size_t i = 0; i < N_ELEMENTS(ways); i++) {
-		struct kernel kernel = make();
+		for (int has_child = 0; has_child < 2; has_child++) {
+			struct kernel kernel = make_step(has_child);
 
-		expect(start_runaway_in(kernel.cgroup_fd) > 0);
-		expect_eq(ways[i](kernel.cgroup_fd), 0);
-		expect_eq(give_back(&kernel), 0);
-		expect_eq(waitpid(-1, NULL, 0), -1);
-		expect_eq(errno, ECHILD);
+			expect(start_runaway_in(kernel_process_cgroup(&kernel)) > 0);
+			expect_eq(ways[i](kernel.cgroup_fd), 0);
+			expect_eq(give_back(&kernel), 0);
+			expect_eq(waitpid(-1, NULL, 0), -1);
+			expect_eq(errno, ECHILD);
+		}
 	}
 	expect(signal(SIGCHLD, SIG_DFL) != SIG_ERR);
 	expect_eq(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
@@ -220,10 +231,10 @@ static void may_be_killed_and_removed_again(void)
 	const char *name = strrchr(directory, '/') + 1;
 
 	expect_eq(cgroup_kill(kernel.cgroup_fd), 0);
-	expect_eq(cgroup_remove(kernel.cgroup_parent_fd, name, kernel.cgroup_fd), 0);
+	expect_eq(kernel_remove_cgroup(kernel.cgroup_parent_fd, name, kernel.cgroup_fd), 0);
 	expect_eq(cgroup_kill(kernel.cgroup_fd), 0);
 	expect_eq(cgroup_kill_each(kernel.cgroup_fd), 0);
-	expect_eq(cgroup_remove(kernel.cgroup_parent_fd, name, kernel.cgroup_fd), 0);
+	expect_eq(kernel_remove_cgroup(kernel.cgroup_parent_fd, name, kernel.cgroup_fd), 0);
 	close_fd(&kernel.cgroup_fd);
 	close_fd(&kernel.cgroup_parent_fd);
 }
@@ -241,6 +252,22 @@ static void removes_what_the_processes_inside_have_made(void)
 	expect_eq(access(directory, F_OK), -1);
 }
 
+static void what_is_made_in_the_child_is_bounded(void)
+{
+	NEEDS_CGROUP();
+
+	struct kernel kernel = make_step(true);
+	char name[16];
+	int n = 0;
+
+	do
+		(void)snprintf(name, sizeof(name), "%d", n);
+	while (mkdirat(kernel.cgroup_child_fd, name, 0700) == 0 && ++n < 2000);
+	expect_eq(errno, EAGAIN);
+	expect_eq(n, 999);
+	expect_eq(give_back(&kernel), 0);
+}
+
 static const struct test tests[] = {
 	TEST(makes_a_cgroup_with_mode_0700),
 	TEST(refuses_a_directory_that_is_there_already),
@@ -252,6 +279,7 @@ static const struct test tests[] = {
 	TEST(nothing_forks_its_way_out),
 	TEST(may_be_killed_and_removed_again),
 	TEST(removes_what_the_processes_inside_have_made),
+	TEST(what_is_made_in_the_child_is_bounded),
 	TEST_END,
 };
 

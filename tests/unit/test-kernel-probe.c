@@ -354,6 +354,7 @@ static void the_callers_cgroup_contains_processes_so_has_no_limits(void)
 	expect_str(rig.host.cgroup, in_place("cgroup/unit/us"));
 	expect_eq(rig.host.controllers, 0);
 	expect(rig.host.has_cgroup_kill);
+	expect(rig.host.owns_cgroup);
 	expect(strstr(rig.host.cgroup_why, "without processes"));
 }
 
@@ -394,6 +395,7 @@ static int look_at_somebody_elses(void)
 	check(chdir("/") == 0);
 	check(probe_cgroups(&rig, "/unit/us") == 0);
 	check(!rig.host.cgroup && rig.host.controllers == 0 && !rig.host.has_cgroup_kill);
+	check(!rig.host.owns_cgroup);
 	check(strstr(rig.host.cgroup_why, "owned by another user"));
 	return 0;
 }
@@ -416,6 +418,8 @@ static int look_at_a_read_only_one(void)
 	check(mount(NULL, tree, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) == 0);
 	check(probe_cgroups(&rig, "/unit/us") == 0);
 	check(!rig.host.cgroup && strstr(rig.host.cgroup_why, "mounted read-only"));
+	/* It could be mounted again. */
+	check(rig.host.owns_cgroup);
 	return 0;
 }
 
@@ -436,6 +440,7 @@ static void takes_no_cgroup_that_is_out_of_sight(void)
 	expect(!rig.host.cgroup);
 	expect_eq(probe_cgroups(&rig, "/nothing"), 0);
 	expect(!rig.host.cgroup);
+	expect(rig.host.owns_cgroup);
 	expect(strstr(rig.host.cgroup_why, "not visible"));
 }
 

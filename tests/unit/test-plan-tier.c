@@ -258,6 +258,53 @@ static void nested_is_without_landlock_and_says_so(void)
 }
 
 /* The command could execute a copy of any program in a tmpfs of its own. */
+#define NESTED "isolation: {nested: true}\ndefaults: {exec: allow}\nversion: 1\n"
+
+/* The command can mount the cgroup in which it is. */
+static void nested_has_a_cgroup_wherever_one_can_be_made(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.cgroup = "/sys/fs/cgroup/user";
+	planning.host.owns_cgroup = true;
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_CGROUP, NULL));
+	planning.request.is_registered = true;
+	expect_plan(&planning);
+	expect(!the_step(&planning, STEP_CGROUP, NULL)->cgroup.has_child);
+	planning.request.is_registered = false;
+	planning_load(&planning, NESTED);
+	expect_plan(&planning);
+	expect(the_step(&planning, STEP_CGROUP, NULL)->cgroup.has_child);
+	planning.host.has_scope = true;
+	planning_load(&planning, "isolation: {nested: true}\nlimits: {memory: 1GiB}\n"
+				 "defaults: {exec: allow}\nversion: 1\n");
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_CGROUP, NULL));
+	expect(the_step(&planning, STEP_SCOPE, NULL)->scope.has_child);
+}
+
+static void nested_without_one_is_refused_in_a_cgroup_of_the_user(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, NESTED);
+	expect_plan(&planning);
+	planning.host.owns_cgroup = true;
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "cannot make a cgroup", "p.yaml:1 'isolation.nested'",
+		    "a cgroup of its own"));
+	/* The command of root is a user of its own. */
+	planning.host.uid = planning.host.gid = 0;
+	planning.host.is_root = true;
+	expect_plan(&planning);
+	planning.request.has_uid = true;
+	planning.request.uid = planning.request.gid = 1000;
+	expect_refusal(&planning, -EOPNOTSUPP);
+}
+
 static void nested_refuses_limits_of_what_is_executed(void)
 {
 	static const char *const policies[] = {
@@ -399,6 +446,8 @@ static const struct test tests[] = {
 	TEST(layers_that_are_there_may_be_required),
 	TEST(false_for_a_layer_does_not_disable_it),
 	TEST(nested_is_without_landlock_and_says_so),
+	TEST(nested_has_a_cgroup_wherever_one_can_be_made),
+	TEST(nested_without_one_is_refused_in_a_cgroup_of_the_user),
 	TEST(nested_refuses_limits_of_what_is_executed),
 	TEST(an_ordinary_user_keeps_the_uid),
 	TEST(a_command_of_root_gets_a_user_of_its_own),
