@@ -96,16 +96,18 @@ static bool may_use(int directory)
 
 /*
  * Could a process of the calling user write to the files of this cgroup? Not whether it is mounted
- * writable here: with a cgroup namespace of its own it makes another mount.
+ * writable here: with a cgroup namespace of its own it makes another mount. The command of root can
+ * be any user.
  */
 static bool owns(int directory)
 {
 	static const char *const files[] = { ".", "cgroup.procs", "cgroup.kill", "cgroup.freeze" };
+	uid_t uid = geteuid();
 	struct stat st;
 
 	for (size_t i = 0; i < N_ELEMENTS(files); i++)
 		if (fstatat(directory, files[i], &st, 0) == 0 &&
-		    (st.st_uid == geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH))))
+		    (uid == 0 || st.st_uid == uid || (st.st_mode & (S_IWGRP | S_IWOTH))))
 			return true;
 	return false;
 }

@@ -91,7 +91,7 @@ struct host {
 	const char *cgroup;   /* a cgroup directory in which sbx may create children, or NULL */
 	unsigned controllers; /* enum host_controller that the children can have */
 	bool has_cgroup_kill;
-	bool owns_cgroup; /* the caller could write to its current cgroup through a mount of its
+	bool owns_cgroup; /* the command could write to its current cgroup through a mount of its
 			     own, or where that is cannot be seen */
 	bool has_scope;	  /* a service manager can create a scope for the sandbox */
 	const char *cgroup_why; /* why cgroup is NULL or a controller is missing */

@@ -127,4 +127,13 @@ hidden() { unshare -m sh -c 'mount -t tmpfs none "$1" && shift && exec "$@"' - "
 check without_a_cgroup_of_its_own_it_is_refused test $? -eq 125
 check the_refusal_names_the_setting grep -q 'isolation.nested' "$work/err"
 check nothing_is_killed lives
+
+# Root's command can be the user to whom the current cgroup belongs.
+places
+read_only() { unshare -m sh -c 'mount -o remount,bind,ro "$1" && shift && exec "$@"' - "$top" "$@"; }
+(echo 0 >"$here/cgroup.procs" && cd "$project" &&
+	read_only sbx-spawn -q --uid "$user" --policy "$work/p.yaml" -- sh "$work/attack" kill) >"$work/out" 2>"$work/err"
+check roots_command_with_the_users_uid_is_refused test $? -eq 125
+check its_refusal_names_the_setting grep -q 'isolation.nested' "$work/err"
+check roots_command_kills_nothing lives
 finish

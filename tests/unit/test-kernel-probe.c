@@ -407,6 +407,23 @@ static void takes_no_cgroup_that_it_may_not_write(void)
 	expect_eq(in_child(look_at_somebody_elses), 0);
 }
 
+/* The command of root can be the user to whom it belongs. */
+static void the_cgroup_of_another_user_may_be_that_of_roots_command(void)
+{
+	static const char *const files[] = { "", "/cgroup.procs", "/cgroup.kill" };
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+	char path[64];
+
+	NEEDS_ROOT();
+	make_cgroups();
+	for (size_t i = 0; i < N_ELEMENTS(files); i++) {
+		(void)snprintf(path, sizeof(path), "cgroup/unit/us%s", files[i]);
+		expect_eq(chown(in_place(path), 1000, 1000), 0);
+	}
+	expect_eq(probe_cgroups(&rig, "/unit/us"), 0);
+	expect(rig.host.owns_cgroup);
+}
+
 static int look_at_a_read_only_one(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
@@ -533,6 +550,7 @@ static const struct test tests[] = {
 	TEST(an_empty_one_can_hand_down_what_it_has),
 	TEST(one_above_that_was_handed_over_is_better),
 	TEST(takes_no_cgroup_that_it_may_not_write),
+	TEST(the_cgroup_of_another_user_may_be_that_of_roots_command),
 	TEST(says_that_the_cgroups_are_mounted_read_only),
 	TEST(takes_no_cgroup_that_is_out_of_sight),
 	TEST(every_no_has_a_why),
