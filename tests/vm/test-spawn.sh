@@ -205,9 +205,11 @@ begin() # WHO ID OPTION... -- COMMAND...
 	cat "$state"
 	cgroup=$(sed -n 's/.*"cgroup":"\([^"]*\)".*/\1/p' "$state")
 	scope=${cgroup%/*}
+	processes=$cgroup/cgroup.procs
+	[ ! -e "$cgroup/command" ] || processes=$cgroup/command/cgroup.procs
 	init=$(sed -n 's/.*"init":\([0-9]*\).*/\1/p' "$state")
 	supervisor=$(sed -n 's/.*"supervisor":\([0-9]*\).*/\1/p' "$state")
-	grep -x "$init" "$cgroup/cgroup.procs"
+	grep -x "$init" "$processes"
 	[ "$(value "$cgroup/cgroup.events" populated)" = 1 ]
 	[ "$scope" != "${scope%.scope}" ]
 }
@@ -285,20 +287,59 @@ pauses_a_users_by_their_cgroup() { holds_it_still user; }
 
 # Entering processes have the same limits. An ordinary user here is outside of the user manager's cgroups, as in a
 # login session: the kernel does not let the user move a process into them.
-enters_the_scope() # WHO
+enters_the_scope() # WHO [OPTION...]
 {
-	begin "$1" "entered-$1" --debug --memory 64MiB -- sleep 1000
-	"as_$1" sbx-ctl exec "entered-$1" -- sleep 1000 &
+	who=$1
+	shift
+	begin "$who" "entered-$who" "$@" --debug --memory 64MiB -- sleep 1000
+	# Where the sandbox has no Landlock, only pipes may be the streams.
+	"as_$who" sbx-ctl exec "entered-$who" -- sleep 1000 </dev/null 2>&1 | cat &
 	both_are_in_it()
 	{
-		while read -r process; do cat "/proc/$process/comm"; done <"$cgroup/cgroup.procs" >"$work/there"
+		while read -r process; do cat "/proc/$process/comm"; done <"$processes" >"$work/there"
 		[ "$(grep -cx sleep "$work/there")" = 2 ]
 	}
 	within 120 both_are_in_it
-	end "$1" "entered-$1"
+	end "$who" "entered-$who"
 }
 enters_what_is_in_a_scope_of_roots() { enters_the_scope root; }
 enters_what_is_in_a_scope_of_a_users() { enters_the_scope user; }
+
+# With 'isolation.nested' a command can mount its cgroup, which is a child of the one with the limits.
+a_nested_command_does_not_reach_its_limits()
+{
+	cat >"$work/nested.yaml" <<'END'
+version: 1
+isolation: {nested: true}
+net: {mode: none}
+capabilities:
+  - {name: see, action: allow, match: {op: [fs.read, fs.list, fs.exists], path: [/usr, /bin, /lib, /lib64]}}
+  - {name: programs, action: allow, match: {op: exec}}
+  - {name: scratch, action: allow, match: {op: fs.*, path: /tmp}}
+  - {name: enter, action: allow, match: {op: container.run, mode: debug}}
+END
+	cat >"$work/mounts" <<'END'
+mkdir /tmp/cgroup
+exec unshare -Urm --cgroup sh -c '
+	mount -t cgroup2 none /tmp/cgroup && cd /tmp/cgroup || exit
+	for file in memory.max pids.max cgroup.freeze; do echo 0 >"../$file"; echo 0 >$file; done 2>/dev/null
+	mkdir made
+	exec sleep 1000'
+END
+	begin user nested --policy "$work/nested.yaml" --memory 64MiB --pids 20 -- sh -c "$(cat "$work/mounts")"
+	within 120 test -d "$cgroup/command/made"
+	[ ! -s "$cgroup/cgroup.procs" ]
+	[ ! -e "$cgroup/command/memory.max" ]
+	[ "$(cat "$cgroup/memory.max") $(cat "$scope/pids.max")" = "$((64 << 20)) 22" ]
+	end user nested
+}
+enters_what_is_nested_in_a_scope() { enters_the_scope user --policy "$work/nested.yaml"; }
+a_nested_command_is_held_to_its_memory()
+{
+	! as_user sbx-spawn -q --policy "$work/nested.yaml" --memory 64MiB --pids 600 --report memory.json -- \
+		sh -c "$hungry" || fail 'it has lived'
+	is_out_of_memory "$work/user/memory.json" scope
+}
 
 # Without a user manager no scope can be created.
 is_refused() # WHO COMMAND...
@@ -381,6 +422,9 @@ run_tests \
 	pauses_a_users_by_their_cgroup \
 	enters_what_is_in_a_scope_of_roots \
 	enters_what_is_in_a_scope_of_a_users \
+	a_nested_command_does_not_reach_its_limits \
+	enters_what_is_nested_in_a_scope \
+	a_nested_command_is_held_to_its_memory \
 	refuses_root_a_limit_that_it_cannot_hold \
 	refuses_a_user_a_limit_that_it_cannot_hold \
 	kills_roots_with_their_supervisor \
