@@ -208,8 +208,8 @@ static const char *note_links(struct judge *judge, const struct policy_request *
 	    (!is_gap && is_allowed(judge, request, request->operation, walk.done)))
 		return NULL;
 	text_addf(&judge->note,
-		  is_gap ? "on this host it leads through the link '%s', which no rule shows: a "
-			   "sandbox does not find it"
+		  is_gap ? "on this host it leads through the link '%s', which no rule shows: "
+			   "programs in a sandbox do not find it"
 			 : "on this host it leads to '%s', for which this is not allowed: a "
 			   "sandbox refuses it",
 		  walk.done);
