@@ -502,6 +502,33 @@ static const char *missing_names(struct planner *planner, const struct place *pl
 	return planner_take_text(planner);
 }
 
+/* Git fails at a directory that has the name of one of its files. */
+static bool is_file_of_git(const char *path)
+{
+	static const char *const names[] = { "config", "config.worktree", "commondir", "gitdir" };
+	const char *name = path_last(path);
+
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static const char *how_to_create(struct planner *planner, const struct place *place,
+				 const struct shown *carrier)
+{
+	struct text word = TEXT_INIT;
+	const char *how;
+
+	if (!is_file_of_git(place->path))
+		return planner_format(planner, "mkdir -p %s; or touch, for a file",
+				      missing_names(planner, place, carrier));
+	text_add_word_string(&word, where_to_create(place));
+	how = planner_format(planner, "touch %s", text_string(&word));
+	text_deinit(&word);
+	return how;
+}
+
 /* A missing name needs no mask; but if the command could create it, its denial cannot be
  * enforced. */
 static int hold_missing(struct planner *planner, const struct place *place,
@@ -509,13 +536,12 @@ static int hold_missing(struct planner *planner, const struct place *place,
 {
 	if (carrier->is_hidden || !could_be_created(planner, place, carrier))
 		return 0;
-	return refuse_unheld(planner, place,
-			     "it does not exist, and the command could create it in a "
-			     "directory that it may write to",
-			     planner_format(planner,
-					    "create it (mkdir -p %s; or touch, for a "
-					    "file), or allow writing to a narrower directory",
-					    missing_names(planner, place, carrier)));
+	return refuse_unheld(
+		planner, place,
+		"it does not exist, and the command could create it in a "
+		"directory that it may write to",
+		planner_format(planner, "create it (%s), or allow writing to a narrower directory",
+			       how_to_create(planner, place, carrier)));
 }
 
 /* The command has sbx-spawn's uid and cannot reach the path either, unless it can chmod() a

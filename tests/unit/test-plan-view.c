@@ -135,6 +135,17 @@ static void one_command_creates_all_missing_names(void)
 		    "(mkdir -p " PROJECT "/.env " PROJECT "/.netrc; or touch, for a file)"));
 }
 
+/* With a directory of this name, git fails. */
+static void a_missing_file_of_git_is_not_made_a_directory(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, RULE("git", ALL_FILES, "[./config.worktree, ./hooks]", "deny"));
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "denies at '" PROJECT "/config.worktree'", "does not exist",
+		    "create it (touch " PROJECT "/config.worktree), or"));
+}
+
 static void a_missing_name_in_a_read_only_place_needs_nothing(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -661,6 +672,7 @@ static const struct test tests[] = {
 	TEST(the_order_of_rules_changes_nothing),
 	TEST(a_missing_name_that_could_be_made_is_refused),
 	TEST(one_command_creates_all_missing_names),
+	TEST(a_missing_file_of_git_is_not_made_a_directory),
 	TEST(a_missing_name_in_a_read_only_place_needs_nothing),
 	TEST(a_missing_name_that_may_be_written_but_not_read_is_refused),
 	TEST(directories_around_what_is_read_only_become_mounts),
