@@ -23,7 +23,10 @@ fi
 victim=''
 end() {
 	[ -z "$victim" ] || kill -KILL "$victim" 2>/dev/null
-	eventually rmdir "$cgroup/outside" "$cgroup/inside" "$cgroup" 2>/dev/null
+	# Its last process may still be exiting.
+	for directory in "$cgroup/outside" "$cgroup/inside" "$cgroup"; do
+		eventually rmdir "$directory" 2>/dev/null
+	done
 	rm -rf "$work"
 }
 trap end EXIT
