@@ -458,7 +458,7 @@ static int scan_top(struct scan *scan, const char *asked)
 	scan->host->n_tops++;
 	r = add_entries_around(scan, place.real);
 	if (r == 0 && is_repository(top))
-		return scan_granted_repository(scan, place.real);
+		r = scan_granted_repository(scan, place.real);
 	return r < 0 ? r : scan_each_directory(scan, place.real, scan_child);
 }
 

@@ -133,6 +133,17 @@ static void finds_those_one_level_below(void)
 	expect(!has(&rig, "src/deep/r2/.git", HOST_DIRECTORY));
 }
 
+/* Such as a worktree of another repository. */
+static void finds_what_is_in_a_bare_repository_that_is_granted(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	make_directory("src/bare/tree");
+	make_file("src/bare/tree/.git", "gitdir: /nowhere\n");
+	probe(&rig, "src/bare");
+	expect(has(&rig, "src/bare/tree/.git", HOST_FILE));
+}
+
 static void a_repository_that_is_granted_keeps_what_names_programs(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
@@ -327,6 +338,7 @@ static const struct test tests[] = {
 	TEST(finds_the_repository_of_a_worktree),
 	TEST(finds_what_the_main_worktree_of_a_worktree_executes),
 	TEST(finds_those_one_level_below),
+	TEST(finds_what_is_in_a_bare_repository_that_is_granted),
 	TEST(a_repository_that_is_granted_keeps_what_names_programs),
 	TEST(finds_what_configuration_names),
 	TEST(words_that_name_nothing_are_no_names),
