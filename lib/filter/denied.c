@@ -14,9 +14,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/syscall.h"
 #include "filter/compile.h"
 #include "filter/layout.h"
-#include "base/syscall.h"
 
 static const struct layout_chain *chain_of(const bool *is_denied, int clone3, uint32_t number)
 {

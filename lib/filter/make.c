@@ -23,12 +23,12 @@
 #include "base/error.h"
 #include "base/module.h"
 #include "base/suggest.h"
+#include "base/syscall.h"
 #include "base/text.h"
 #include "filter/cache.h"
 #include "filter/compile.h"
 #include "filter/prefix.h"
 #include "filter/table.h"
-#include "base/syscall.h"
 
 #define CANNOT_COMPILE "cannot compile a filter for the denied system calls"
 

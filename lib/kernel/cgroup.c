@@ -169,7 +169,6 @@ static int end_as_one(int scope_fd, int directory_fd, const struct plan_limit *m
 static int move_init(struct kernel *kernel, int own)
 {
 	const struct step *step = plan_find_step(kernel->plan, STEP_SCOPE);
-
 	int r = step && step->scope.has_child ? make_child(kernel, own) : 0;
 
 	if (r < 0)

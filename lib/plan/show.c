@@ -517,16 +517,14 @@ static bool is_file_of_git(const char *path)
 static const char *how_to_create(struct planner *planner, const struct place *place,
 				 const struct shown *carrier)
 {
-	struct text word = TEXT_INIT;
-	const char *how;
+	_cleanup_text_ struct text word = TEXT_INIT;
 
 	if (!is_file_of_git(place->path))
 		return planner_format(planner, "mkdir -p %s; or touch, for a file",
 				      missing_names(planner, place, carrier));
 	text_add_word_string(&word, where_to_create(place));
-	how = planner_format(planner, "touch %s", text_string(&word));
-	text_deinit(&word);
-	return how;
+	planner->memory.is_exhausted |= text_status(&word) < 0;
+	return planner_format(planner, "touch %s", text_string(&word));
 }
 
 /* A missing name needs no mask; but if the command could create it, its denial cannot be

@@ -14,11 +14,11 @@
 #include "base/error.h"
 #include "base/path.h"
 #include "base/suggest.h"
+#include "base/syscall.h"
 #include "base/units.h"
 #include "policy/enforcement.h"
 #include "policy/glob.h"
 #include "policy/network.h"
-#include "base/syscall.h"
 
 #define LINE_BYTES_MAX 200
 #define PORT_MAX 65535

@@ -104,7 +104,7 @@ static int record_start(const struct worker *worker, const struct proxy_limits *
 	return record_send(worker->options.recorder, &record, &json, err);
 }
 
-/* Whatever is recorded has happened: a failure is only logged. */
+/* The proxy has done what the record tells, so a record that cannot be written is only logged. */
 static void record_or_log(const struct worker *worker, struct text *record,
 			  struct json_writer *json)
 {
