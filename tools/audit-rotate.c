@@ -155,6 +155,7 @@ static void say_report(struct tool_run *run, const struct retain_report *report,
 		json_member_u64(&json, "used_bytes", report->n_bytes);
 		json_member_u64(&json, "max_bytes", max_bytes);
 		json_member_string(&json, "level", level_names[report->level]);
+		json_member_bool(&json, "clock_doubted", report->doubt.code < 0);
 		json_end_line(&json);
 		return;
 	}
@@ -199,6 +200,7 @@ int audit_verb_retain(void *context, int n_operands, char *operands[], struct sb
 	const struct retain_options options = {
 		.policy = keeping.policy,
 		.now_usec = moment_now(CLOCK_REALTIME),
+		.trusts_clock = values->trust_clock,
 		.tell = tell,
 		.progress = show_read,
 		.userdata = &retaining,
@@ -209,6 +211,8 @@ int audit_verb_retain(void *context, int n_operands, char *operands[], struct sb
 				    : retain(&retaining, &options, &report, err);
 	if (r < 0)
 		return places_status_of(r);
+	if (report.doubt.code < 0)
+		tool_tell(run, &report.doubt);
 	say_report(run, &report, options.policy.max_bytes);
 	return report.n_problems > 0 ? TOOL_NO : TOOL_YES;
 }

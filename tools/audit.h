@@ -49,7 +49,7 @@ struct audit_values {
 	uint64_t group_records, group_usec, queue_bytes, epoch_usec, max_clients;
 	bool full;
 	/* rotate, retain, export; numbers: 0 means the value of the policy */
-	bool if_due, dry_run;
+	bool if_due, dry_run, trust_clock;
 	uint64_t segment_size, max_size, retention_days;
 	const char *archive, *segment;
 };

@@ -99,6 +99,8 @@ static const struct option_spec retain_options[] = {
 	OPTION("dry-run", 'n', OPTION_FLAG, dry_run, NULL,
 	       "print what would be done, change nothing"),
 	OPTIONS_OF_RETENTION,
+	OPTION("trust-clock", 0, OPTION_FLAG, trust_clock, NULL,
+	       "believe the clock, though it has jumped"),
 	OPTION_END,
 };
 

@@ -27,6 +27,7 @@
 #define META_NEXT "next"		 /* number of the first record of the next segment */
 #define META_DELETED "deleted" /* how many records deleted archives held, and the last hash */
 #define META_STORAGE "storage" /* storage level at the last record about it */
+#define META_CLOCK "clock"     /* struct audit_clock: believed, doubted, advanced (audit/clock.h) */
 #define META_SPOOL "spool:"    /* followed by a claimed file's name: the imported offset */
 
 /* The content of the last checkpoint. */

@@ -21,6 +21,7 @@
 #include <sbx/error.h>
 
 #include "audit/checkpoint.h"
+#include "audit/clock.h"
 #include "audit/key.h"
 #include "audit/entry.h"
 #include "audit/log-internal.h"
@@ -408,7 +409,8 @@ static int copy_meta(void *userdata, const char *key, struct sbx_error *err)
 
 static int copy_all_meta(struct next *next, struct sbx_error *err)
 {
-	static const char *const keys[] = { META_LOG, META_SIGNER, META_DELETED, META_STORAGE };
+	static const char *const keys[] = { META_LOG, META_SIGNER, META_DELETED, META_STORAGE,
+					    META_CLOCK };
 
 	for (size_t i = 0; i < N_ELEMENTS(keys); i++) {
 		int r = copy_meta(next, keys[i], err);
@@ -484,11 +486,26 @@ static void note_next(struct audit_log *log)
 		store_rollback(store);
 }
 
+static int first_of(struct audit_log *log, uint64_t *ret, struct sbx_error *err)
+{
+	uint8_t first[8];
+	int n = store_get_meta(log->store, META_FIRST, first, sizeof(first), err);
+
+	if (n != (int)sizeof(first))
+		return log_fail(err, n < 0 && n != -ENOENT ? n : -EBADMSG, log->log_id,
+				"its segment does not name its first record",
+				"check the log: sbx-audit verify --full");
+	*ret = log_get_u64(first);
+	return 0;
+}
+
 /* The new segment has its final name, so a process that opens the log continues in it: if it cannot
  * be opened here, remove it, or add nothing more to the old one. */
 static int switch_to(struct audit_log *log, const char *name, struct sbx_error *err)
 {
+	char closed[SEGMENT_NAME_SIZE] = "";
 	struct store *store = NULL;
+	uint64_t first;
 	int r = store_open(log->directory, name, &store, err);
 
 	log->is_closed = r < 0 && ((unlinkat(log->directory, name, 0) < 0 && errno != ENOENT) ||
@@ -496,7 +513,10 @@ static int switch_to(struct audit_log *log, const char *name, struct sbx_error *
 	if (r < 0)
 		return r;
 	note_next(log);
+	if (first_of(log, &first, NULL) == 0)
+		log_segment_name(first, closed);
 	(void)store_free(log->store);
+	clock_correct_slow(log->directory, closed, store);
 	log->store = store;
 	store_set_patience(store, log->patience_msec);
 	return 0;
@@ -510,19 +530,6 @@ int log_go_on(struct audit_log *log, struct sbx_error *err)
 	log_segment_name(log->now.frontier.size, name);
 	r = switch_to(log, name, err);
 	return log->is_closed ? r : 0;
-}
-
-static int first_of(struct audit_log *log, uint64_t *ret, struct sbx_error *err)
-{
-	uint8_t first[8];
-	int n = store_get_meta(log->store, META_FIRST, first, sizeof(first), err);
-
-	if (n != (int)sizeof(first))
-		return log_fail(err, n < 0 && n != -ENOENT ? n : -EBADMSG, log->log_id,
-				"its segment does not name its first record",
-				"check the log: sbx-audit verify --full");
-	*ret = log_get_u64(first);
-	return 0;
 }
 
 int audit_log_rotate(struct audit_log *log, struct sbx_error *err)

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "audit/clock.h"
 #include "audit/retain-work.h"
 #include "base/array.h"
 #include "base/error.h"
@@ -210,11 +211,29 @@ static bool is_held_file(const struct held *held, uint64_t first)
 struct retention {
 	struct audit_log *log;
 	struct retain_options options;
+	struct audit_clock clock;
 	struct retain_report report;
 	struct held held;
 	struct retain_count count;
 	struct retain_work work; /* the action in progress */
 };
+
+/* A full disk, on which the clock cannot be stored, is a reason to go on. */
+static int take_clock(struct retention *retention)
+{
+	const struct retain_options *options = &retention->options;
+	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
+	struct audit_log *log = retention->log;
+	int r = segment_list(log->directory, &list);
+
+	if (r < 0)
+		return r;
+	clock_load(log->store, &list, &retention->clock);
+	if (clock_take(&retention->clock, options->now_usec, options->trusts_clock))
+		clock_correct_fast(log->directory, &list, options->now_usec);
+	(void)clock_save(log, &retention->clock);
+	return 0;
+}
 
 int retention_begin(struct audit_log *log, const struct retain_options *options,
 		    struct retention **ret, struct sbx_error *err)
@@ -232,6 +251,9 @@ int retention_begin(struct audit_log *log, const struct retain_options *options,
 	retention->count = (struct retain_count){ .progress = options->progress,
 						  .userdata = options->userdata };
 	retain_clean(log->directory);
+	r = take_clock(retention);
+	if (r < 0)
+		return fail(err, r);
 	*ret = take_ptr(retention);
 	return 0;
 }
@@ -255,11 +277,45 @@ static int look(int directory, struct segment_list *list, struct retain_facts *f
 	return retain_measure(directory, &facts->n_bytes);
 }
 
+static void say_doubt(const struct audit_clock *clock, uint64_t now_usec, struct sbx_error *ret)
+{
+	_cleanup_text_ struct text now = TEXT_INIT, believed = TEXT_INIT;
+
+	moment_add(&now, now_usec);
+	moment_add(&believed, clock->believed_usec);
+	(void)sbx_error_what(ret, -ETIME, "some files of the log may be too old, but are kept");
+	sbx_error_why(ret, "the clock has jumped: it shows %.10s, and the last known time is %.10s",
+		      text_string(&now), text_string(&believed));
+	sbx_error_fix(ret, "set the clock if it is wrong; otherwise wait for 7 days, or run: "
+			   "sbx-audit retain --trust-clock");
+	ret->level = SBX_LEVEL_WARN;
+}
+
+/* retain_next() by the believed time. If there is nothing to do by that, but by the clock, fills
+ * *@ret_doubt. */
+static enum retain_action next_believed(const struct retain_options *options,
+					const struct audit_clock *clock, struct retain_facts *facts,
+					size_t *ret_index, struct sbx_error *ret_doubt)
+{
+	enum retain_action action;
+	size_t i;
+
+	facts->now_usec = clock_time(clock, options->now_usec);
+	action = retain_next(&options->policy, facts, ret_index);
+	*ret_doubt = (struct sbx_error){ .code = 0 };
+	if (action != RETAIN_NOTHING || facts->now_usec == options->now_usec)
+		return action;
+	facts->now_usec = options->now_usec;
+	if (retain_next(&options->policy, facts, &i) != RETAIN_NOTHING)
+		say_doubt(clock, options->now_usec, ret_doubt);
+	return RETAIN_NOTHING;
+}
+
 static int choose(struct retention *retention, struct sbx_error *err)
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
 	_cleanup_free_ bool *held = NULL;
-	struct retain_facts facts = { .now_usec = retention->options.now_usec };
+	struct retain_facts facts = { .n = 0 };
 	struct retain_work *work = &retention->work;
 	size_t i = 0;
 	/* The segment that is written to must be the last one in the list. */
@@ -280,7 +336,8 @@ static int choose(struct retention *retention, struct sbx_error *err)
 	*work = (struct retain_work){
 		.directory = retention->log->directory,
 		.count = &retention->count,
-		.action = retain_next(&retention->options.policy, &facts, &i),
+		.action = next_believed(&retention->options, &retention->clock, &facts, &i,
+					&retention->report.doubt),
 	};
 	if (work->action == RETAIN_NOTHING)
 		return 0;
@@ -364,19 +421,41 @@ static void pretend(struct segment_list *list, struct retain_facts *facts,
 	facts->n = --list->n;
 }
 
+/* What retention_begin() would believe. */
+static int preview_clock(int directory, const struct segment_list *list,
+			 const struct retain_options *options, struct audit_clock *ret,
+			 struct sbx_error *err)
+{
+	_cleanup_segment_ struct segment *segment = NULL;
+	int r = list->n > 0 ? segment_open_patiently(directory, &list->files[list->n - 1], &segment,
+						     err)
+			    : 0;
+
+	if (r < 0)
+		return r;
+	clock_load(segment ? segment->store : NULL, list, ret);
+	(void)clock_take(ret, options->now_usec, options->trusts_clock);
+	return 0;
+}
+
 int retain_preview(int directory, const struct retain_options *options, struct retain_report *ret,
 		   struct sbx_error *err)
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
-	struct retain_facts facts = { .now_usec = options->now_usec };
+	struct retain_facts facts = { .n = 0 };
 	struct retain_report report = { .n_archived = 0 };
+	struct audit_clock clock;
 	enum retain_action action;
 	size_t i = 0;
 	int r = look(directory, &list, &facts);
 
 	if (r < 0)
 		return fail(err, r);
-	while ((action = retain_next(&options->policy, &facts, &i)) != RETAIN_NOTHING) {
+	r = preview_clock(directory, &list, options, &clock, err);
+	if (r < 0)
+		return r;
+	while ((action = next_believed(options, &clock, &facts, &i, &report.doubt)) !=
+	       RETAIN_NOTHING) {
 		if (options->tell)
 			options->tell(options->userdata, action, &list.files[i], NULL);
 		report.n_archived += action == RETAIN_ARCHIVE;

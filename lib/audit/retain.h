@@ -15,10 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <sbx/error.h>
+
 #include "audit/segment.h"
 
 struct audit_log;
-struct sbx_error;
 
 /* ---- rotation ---- */
 
@@ -69,8 +70,8 @@ struct retain_facts {
 	const struct segment_file *files; /* as in a segment_list; the last one is being written */
 	const bool *is_held;		  /* files that cannot be processed; NULL: none */
 	size_t n;
-	uint64_t n_bytes; /* total size of the directory */
-	uint64_t now_usec;
+	uint64_t n_bytes;  /* total size of the directory */
+	uint64_t now_usec; /* the time by which files age: that of the clock, if it is believed */
 };
 
 /* Chooses the next action and its file. Only the first file is ever deleted. */
@@ -94,7 +95,8 @@ typedef void (*retain_progress)(void *userdata, uint64_t n_read);
 
 struct retain_options {
 	struct retain_policy policy;
-	uint64_t now_usec;
+	uint64_t now_usec;	  /* what the clock shows (audit/clock.h) */
+	bool trusts_clock;	  /* believe it, though it has jumped */
 	retain_tell tell;	  /* may be NULL */
 	retain_progress progress; /* may be NULL; retention_work() calls it, in its thread */
 	void *userdata;
@@ -106,6 +108,7 @@ struct retain_report {
 	size_t n_problems; /* files that could not be processed */
 	uint64_t n_bytes;  /* size of the directory afterwards */
 	enum retain_level level;
+	struct sbx_error doubt; /* a warning: files stay because the clock is doubted; or code 0 */
 };
 
 /*

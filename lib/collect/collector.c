@@ -51,7 +51,9 @@ void collect_trouble(struct collector *collector, enum trouble what, const struc
 		return;
 	memcpy(collector->troubles[what], text, sizeof(text));
 	collector->is_status_due = true;
-	log_write(collector->options.log, LOG_LEVEL_ERROR, NULL, "%s", text);
+	log_write(collector->options.log,
+		  err->level == SBX_LEVEL_WARN ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR, NULL, "%s",
+		  text);
 }
 
 void collect_no_trouble(struct collector *collector, enum trouble what)

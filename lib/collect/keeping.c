@@ -85,6 +85,8 @@ static void take_next(struct collector *collector)
 		begin_work(collector);
 		return;
 	}
+	if (r == 0 && report.doubt.code < 0)
+		collect_trouble(collector, TROUBLE_RETENTION, &report.doubt);
 	if (r < 0)
 		collect_trouble(collector, TROUBLE_RETENTION, &err);
 	keeping_deinit(collector);

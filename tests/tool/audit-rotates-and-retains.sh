@@ -173,6 +173,26 @@ check and_only_once has_lines 1
 run verify
 check after_all_of_it_the_log_is_intact has_status 0
 
+# A clock that jumps is doubted: a log begins with the time of its oldest file.
+(
+	log=$work/jumped
+	setup
+	append 1 10
+	sbx-audit rotate -q -l "$log"
+	days_old 91 "$log/$first.db" "$log/$first.db-wal"
+) >/dev/null
+run sbx-audit retain -q -l "$work/jumped"
+check a_clock_that_jumped_archives_nothing test -e "$work/jumped/$first.db"
+check a_warning_says_so_even_quietly err_has 'sbx-audit: warning: some files of the log may be too old, but are kept'
+check it_says_why err_has 'why: the clock has jumped: it shows '
+check it_says_what_to_do err_has "sbx-audit retain --log $work/jumped --trust-clock"
+check it_is_no_failure has_status 0
+run sbx-audit retain -l "$work/jumped" -n --json
+check a_dry_run_doubts_it_too out_has '"clock_doubted":true'
+run sbx-audit retain -l "$work/jumped" --trust-clock
+check an_administrator_can_trust_it out_has "deleted $first.tar.zst: it is too old"
+check and_nothing_is_doubted_any_more err_is ''
+
 # Tampered segments are not archived or deleted.
 append 34 40
 sbx-audit rotate -q -l "$log"

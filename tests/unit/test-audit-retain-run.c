@@ -82,6 +82,7 @@ static struct retain_report retained(struct audit_log *log, const struct retain_
 {
 	const struct retain_options options = { .policy = *policy,
 						.now_usec = moment_now(CLOCK_REALTIME),
+						.trusts_clock = true,
 						.tell = keep_told,
 						.userdata = told };
 	struct retain_report report = { .n_archived = 99 };
@@ -521,7 +522,8 @@ static void retain_all(void *userdata)
 {
 	const struct crash *crash = userdata;
 	const struct retain_options options = { .policy = crash->policy,
-						.now_usec = moment_now(CLOCK_REALTIME) };
+						.now_usec = moment_now(CLOCK_REALTIME),
+						.trusts_clock = true };
 	struct audit_log *log = log_opened(crash->place);
 	struct retain_report report;
 
@@ -585,6 +587,7 @@ static void each_record_that_is_read_is_progress(void)
 	uint64_t n_read = 0, n_archived;
 	struct retain_options options = { .policy = usual,
 					  .now_usec = moment_now(CLOCK_REALTIME),
+					  .trusts_clock = true,
 					  .progress = count_progress,
 					  .userdata = &n_read };
 	struct retain_report report;
@@ -612,6 +615,7 @@ static void a_preview_says_what_would_be_done_and_does_nothing(void)
 	struct told told = { .n = 0 };
 	const struct retain_options options = { .policy = usual,
 						.now_usec = moment_now(CLOCK_REALTIME),
+						.trusts_clock = true,
 						.tell = keep_told,
 						.userdata = &told };
 	struct retain_report report;

@@ -180,6 +180,7 @@ static unsigned delete_all(struct epochs *epochs)
 	static const struct retain_options options = {
 		.policy = { .archive_usec = 1, .max_bytes = UINT64_MAX },
 		.now_usec = UINT64_MAX,
+		.trusts_clock = true,
 	};
 	struct retain_report report = { .n_deleted = 0 };
 

@@ -145,6 +145,7 @@ static void archive_closed(struct audit_log *log)
 	const struct retain_options options = {
 		.policy = { .archive_usec = UINT64_MAX, .max_bytes = UINT64_MAX },
 		.now_usec = UINT64_MAX,
+		.trusts_clock = true,
 	};
 	struct retain_report report;
 

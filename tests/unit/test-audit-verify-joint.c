@@ -144,6 +144,7 @@ static void a_state_is_gone_on_from_when_its_segment_is_deleted(void)
 	static const struct retain_options options = {
 		.policy = { .archive_usec = 1, .max_bytes = UINT64_MAX },
 		.now_usec = UINT64_MAX,
+		.trusts_clock = true,
 	};
 	struct retain_report report = { .n_deleted = 0 };
 	_cleanup_joint_ struct joint joint;

@@ -176,11 +176,32 @@ static void a_new_policy_ends_the_retention_of_the_old_one(void)
 	expect_eq(audit_log_size(rig.audit), 1);
 }
 
+/* The believed time of a log that has never been retained is that of its oldest file. */
+static void a_clock_that_has_jumped_is_reported(void)
+{
+	_cleanup_rig_ struct rig rig;
+	struct timespec old[2] = { { .tv_sec = 86400 }, { .tv_sec = 86400 } };
+
+	rig_init(&rig);
+	keep(&rig, RETAIN_STORE_DAYS * RETAIN_USEC_PER_DAY, RETAIN_MAX_BYTES);
+	rig.options.keeping.segment_bytes = UINT64_MAX;
+	expect_eq(audit_log_rotate(rig.audit, NULL), 1);
+	expect_eq(utimensat(rig.options.directory, SEGMENT, old, 0), 0);
+	(void)utimensat(rig.options.directory, SEGMENT "-wal", old, 0);
+	rig_start(&rig);
+	while (rig.collector->keeping.retained_usec == 0)
+		(void)ready_turn(rig.ready, DEADLINE_MSEC);
+	expect(!rig.collector->keeping.retention);
+	expect(strstr(rig.collector->troubles[TROUBLE_RETENTION], "the clock has jumped") != NULL);
+	expect_eq(count_segments(&rig), 2);
+}
+
 static const struct test tests[] = {
 	TEST(a_large_segment_is_closed_and_writing_goes_on),
 	TEST(clients_are_served_while_a_segment_is_packed_and_deleted),
 	TEST(the_end_waits_for_the_segment_that_is_being_packed),
 	TEST(a_new_policy_ends_the_retention_of_the_old_one),
+	TEST(a_clock_that_has_jumped_is_reported),
 	TEST_END,
 };
 
