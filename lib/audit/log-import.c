@@ -32,6 +32,7 @@
 #include <sbx/error.h>
 
 #include "audit/log-internal.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/json.h"
@@ -292,6 +293,10 @@ int audit_gather(const struct gather_options *options, uint64_t *ret_n_files, st
 #define IMPORT_CHUNK_SIZE (4 * RECORD_BYTES_MAX)
 #define CLAIM_KEY_SIZE (sizeof(META_SPOOL) + CLAIM_NAME_SIZE)
 #define OFFSET_SIZE 8
+/* What a file and a commit cost besides the bytes that are read: opening a file, and syncing the
+ * log, takes about as long as reading so many. */
+#define IMPORT_FILE_COST 1024
+#define IMPORT_COMMIT_COST (64 * 1024)
 
 struct import {
 	struct audit_log *log;
@@ -301,7 +306,9 @@ struct import {
 	struct audit_writer owner; /* owner of the file, recorded as the writer */
 	uint64_t offset;	   /* bytes before it have been imported */
 	uint64_t until;		   /* lines that begin after it wait for the next import */
-	uint64_t n_bytes_max;	   /* of one file */
+	uint64_t n_bytes_max;	   /* of this file */
+	uint64_t n_bytes_run;	   /* of all files */
+	uint64_t n_spent;	   /* of n_bytes_run */
 	char *chunk;		   /* IMPORT_CHUNK_SIZE bytes */
 	struct audit_import taken; /* counted since the last commit */
 	struct audit_import *total;
@@ -358,6 +365,7 @@ static int commit(struct import *import, struct sbx_error *err)
 	uint8_t offset[OFFSET_SIZE];
 	int r;
 
+	import->n_spent += IMPORT_COMMIT_COST;
 	import_add_key(import->name, key);
 	log_put_u64(offset, import->offset);
 	r = commit_offset(import->log, key, offset, err);
@@ -459,6 +467,7 @@ static int64_t line_length(struct import *import, uint64_t began)
 			return at - (off_t)began + (end - import->chunk) + 1;
 		at += n;
 		n_read += (uint64_t)n;
+		import->n_spent += (uint64_t)n;
 		if (n_read >= import->n_bytes_max)
 			return at - (off_t)began;
 		at = find_data(import->fd, (uint64_t)at);
@@ -494,6 +503,7 @@ static int take_chunk(struct import *import, struct sbx_error *err)
 	n = pread(import->fd, import->chunk, IMPORT_CHUNK_SIZE, (off_t)import->offset);
 	if (n <= 0)
 		return n < 0 ? import_fail_file(err, -errno) : 0;
+	import->n_spent += (uint64_t)n;
 	while ((end = memchr(at, '\n', (size_t)(import->chunk + n - at)))) {
 		r = take_line(import, at, (size_t)(end - at), err);
 		if (r < 0)
@@ -572,6 +582,7 @@ static int remove_file(struct import *import, struct sbx_error *err)
 	char key[CLAIM_KEY_SIZE];
 
 	import_add_key(import->name, key);
+	import->n_spent += IMPORT_COMMIT_COST;
 	if (unlinkat(import->spool, import->name, 0) < 0)
 		return import_fail_file(err, -errno);
 	return commit_offset(import->log, key, NULL, err);
@@ -588,6 +599,7 @@ static bool is_ours_alone(int fd, uint64_t *ret_size)
 	return true;
 }
 
+/* 1 if there is more than the share. */
 static int take_open_file(struct import *import, struct sbx_error *err)
 {
 	uint64_t size = 0;
@@ -610,10 +622,8 @@ static int take_open_file(struct import *import, struct sbx_error *err)
 	if (size - import->offset > import->n_bytes_max)
 		import->until = import->offset + import->n_bytes_max;
 	r = import_take_lines(import, err);
-	if (r == 0 && import->until < size && import->offset >= import->until) {
-		import->total->has_more = true;
-		return 0;
-	}
+	if (r == 0 && import->until < size && import->offset >= import->until)
+		return 1;
 	if (r < 0 || !is_left_alone(import->fd))
 		return r;
 	/* A writer may have appended between the last read and the lease. */
@@ -625,10 +635,12 @@ static int take_open_file(struct import *import, struct sbx_error *err)
 	return r < 0 ? r : remove_file(import, err);
 }
 
+/* The same. */
 static int take_file(struct import *import, const char *name, uid_t owner, struct sbx_error *err)
 {
 	int r;
 
+	import->n_spent += IMPORT_FILE_COST;
 	assert(strlen(name) < sizeof(import->name)); /* claim_parse_name() has checked it */
 	memcpy(import->name, name, strlen(name) + 1);
 	import->owner.uid = owner == CLAIM_NOBODY ? geteuid() : owner;
@@ -643,26 +655,150 @@ static int take_file(struct import *import, const char *name, uid_t owner, struc
 	return r;
 }
 
-/* A writer that still has a handed-over file open can truncate it: such a failure must not stop the
- * import of other users' files. The first failure is returned. */
-static int take_files(struct import *import, struct sbx_error *err)
-{
-	_cleanup_closedir_ DIR *dir = fd_open_dir(import->spool);
-	const struct dirent *entry;
+/* ---- in a fair order ---- */
+
+/*
+ * The owner of a spool decides how many files it becomes and how long they are. So the files take
+ * turns: first one file of each owner, then the second one of each, until the run has read what it
+ * may; and of one file not more than an owner's share. The next run begins with the owner at whom
+ * this one stopped, and with the next file of each owner, because one that is still open stays.
+ */
+
+struct waiting {
+	char name[CLAIM_NAME_SIZE];
 	uid_t owner;
+	size_t turn;  /* how many files of its owner come before it in this run */
+	size_t place; /* how many owners do */
+};
+
+struct waiting_list {
+	struct waiting *files;
+	size_t n, n_owners;
+};
+
+static void waiting_deinit(struct waiting_list *list)
+{
+	free(list->files);
+}
+#define _cleanup_waiting_ _cleanup_(waiting_deinit)
+
+static int compare_owners(const void *a, const void *b)
+{
+	const struct waiting *x = a, *y = b;
+
+	if (x->owner != y->owner)
+		return x->owner < y->owner ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static int compare_turns(const void *a, const void *b)
+{
+	const struct waiting *x = a, *y = b;
+
+	if (x->turn != y->turn)
+		return x->turn < y->turn ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+static int list_waiting(int spool, struct waiting_list *list)
+{
+	_cleanup_closedir_ DIR *dir = fd_open_dir(spool);
+	const struct dirent *entry;
+	struct waiting file = { .name = "" };
+	int r = dir ? 0 : -EIO;
+
+	while (dir && r == 0 && (entry = readdir(dir)))
+		if (claim_parse_name(CLAIM_PREFIX, entry->d_name, &file.owner)) {
+			/* claim_parse_name() has checked the length. */
+			memcpy(file.name, entry->d_name, strlen(entry->d_name) + 1);
+			r = ARRAY_ADD(list->files, list->n, &file);
+		}
+	return r;
+}
+
+/* Sorts the files of each owner, beginning with another one in each run. */
+static void give_turns(struct waiting_list *list, size_t n_runs)
+{
+	qsort(list->files, list->n, sizeof(*list->files), compare_owners);
+	for (size_t first = 0, end; first < list->n; first = end) {
+		for (end = first; end < list->n; end++)
+			if (list->files[end].owner != list->files[first].owner)
+				break;
+		for (size_t i = first; i < end; i++) {
+			list->files[i].turn = (i - first + n_runs) % (end - first);
+			list->files[i].place = list->n_owners;
+		}
+		list->n_owners++;
+	}
+}
+
+/* The owners that come before @next come last. */
+static void take_turns(struct waiting_list *list, uid_t next)
+{
+	size_t n_before = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (list->files[i].owner < next)
+			n_before = list->files[i].place + 1;
+	for (size_t i = 0; i < list->n; i++) {
+		size_t *place = &list->files[i].place;
+
+		*place = (*place + list->n_owners - n_before) % list->n_owners;
+	}
+	qsort(list->files, list->n, sizeof(*list->files), compare_turns);
+}
+
+/* Takes a share of each file, and leaves in the list those that have more. A writer that still has
+ * a handed-over file open can truncate it: such a failure must not stop the import of other users'
+ * files. The first failure is returned. */
+static int take_shares(struct import *import, struct waiting_list *list, struct sbx_error *err)
+{
+	uint64_t share = (import->n_bytes_run - import->n_spent) / list->n_owners;
+	size_t n_rest = 0;
 	int first = 0;
 
-	if (!dir)
-		return import_fail_file(err, -EIO);
-	while ((entry = readdir(dir))) {
-		int r = claim_parse_name(CLAIM_PREFIX, entry->d_name, &owner)
-				? take_file(import, entry->d_name, owner, first ? NULL : err)
-				: 0;
+	for (size_t i = 0; i < list->n; i++) {
+		const struct waiting *file = &list->files[i];
+		int r;
 
-		first = first ? first : r;
-		if (r < 0 && r != -EPERM && r != -EBADMSG)
+		if (import->n_spent >= import->n_bytes_run) {
+			import->log->import_next = file->owner;
+			import->total->has_more = true;
 			break;
+		}
+		import->n_bytes_max = share > 0 ? share : 1;
+		r = take_file(import, file->name, file->owner, first ? NULL : err);
+		if (r > 0)
+			list->files[n_rest++] = *file;
+		else
+			first = first ? first : r;
+		if (r < 0 && r != -EPERM && r != -EBADMSG) {
+			n_rest = 0;
+			break;
+		}
 	}
+	list->n = list->n_owners = n_rest;
+	return first;
+}
+
+static int take_files(struct import *import, struct sbx_error *err)
+{
+	_cleanup_waiting_ struct waiting_list list = { .files = NULL };
+	struct audit_log *log = import->log;
+	int r = list_waiting(import->spool, &list), first = 0;
+
+	if (r < 0)
+		return import_fail_file(err, r);
+	if (list.n == 0)
+		return 0;
+	give_turns(&list, log->n_imports++);
+	take_turns(&list, log->import_next);
+	/* Owners with little leave room for those with much. */
+	while (list.n > 0 && import->n_spent < import->n_bytes_run) {
+		r = take_shares(import, &list, first ? NULL : err);
+		first = first ? first : r;
+	}
+	import->total->has_more |= list.n > 0;
 	return first;
 }
 
@@ -705,7 +841,7 @@ int audit_log_import_some(struct audit_log *log, int spool, uint64_t n_bytes,
 			  struct audit_import *ret, struct sbx_error *err)
 {
 	struct import import = {
-		.log = log, .spool = spool, .fd = -EBADF, .n_bytes_max = n_bytes, .total = ret
+		.log = log, .spool = spool, .fd = -EBADF, .n_bytes_run = n_bytes, .total = ret
 	};
 	_cleanup_free_ char *chunk = malloc(IMPORT_CHUNK_SIZE);
 	int r;

@@ -69,6 +69,8 @@ struct audit_log {
 	struct text line;
 	struct text note; /* the checkpoint signed last, committed or not */
 	struct audit_watch watch;
+	size_t n_imports;	  /* so far: see log-import.c */
+	uid_t import_next;	  /* owner of the file with which the next import begins */
 	audit_imported *imported; /* called for each imported line, or NULL */
 	void *imported_userdata;
 };

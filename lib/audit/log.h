@@ -147,8 +147,11 @@ struct audit_import {
  */
 int audit_log_import(struct audit_log *log, int spool, struct audit_import *ret,
 		     struct sbx_error *err);
-/* The same with about @n_bytes of each file at most: the owner of a spool decides how much is in
- * it. */
+/*
+ * The same with about @n_bytes at most: the owner of a spool decides how much is in it. A commit
+ * counts as some bytes, too. Each owner of files gets a share before any gets more, and the next
+ * call goes on with the owner at whom this one has stopped.
+ */
 int audit_log_import_some(struct audit_log *log, int spool, uint64_t n_bytes,
 			  struct audit_import *ret, struct sbx_error *err);
 

@@ -36,7 +36,7 @@
 /* A recv() that returns EAGAIN is cheaper than one more loop turn for each queued packet. */
 #define PACKETS_PER_TURN 16
 #define IMPORT_USEC (5 * USEC_PER_SEC)
-/* Of one file of the spool. The loop serves no client meanwhile. */
+/* Of all files of the spool. The loop serves no client meanwhile. */
 #define IMPORT_BYTES (UINT64_C(4) << 20)
 /* The loop serves no client while SQLite waits for a lock: give up soon, retry at the next tick. */
 #define PATIENCE_MSEC 100

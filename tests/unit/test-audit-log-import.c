@@ -465,6 +465,165 @@ static void a_line_that_is_longer_than_a_part_is_refused_in_pieces(void)
 	expect_eq(verify(&f, NULL, NULL), (int)(1 + n_refused + n_records));
 }
 
+/* ---- a fair order ---- */
+
+#define TURN_LINE "{" LOG_TIME ",\"event\":\"syscall\",\"n\":\"%05u\"}\n"
+#define RUN_BYTES 1000000
+/* More than a run may read: what is read at once, and the commits of one file. */
+#define RUN_EXCESS 800000
+
+/* Creates the file number @i of the spool of @uid, with @n_lines records. */
+static void add_file(struct fixture *f, unsigned uid, unsigned i, unsigned n_lines)
+{
+	_cleanup_text_ struct text lines = TEXT_INIT;
+	char name[CLAIM_NAME_SIZE];
+
+	for (unsigned at = 0; at < n_lines; at++)
+		text_addf(&lines, TURN_LINE, at);
+	(void)snprintf(name, sizeof(name), CLAIM_PREFIX "%032x.%u", i, uid);
+	append(&f->place, name, lines.data, lines.len);
+}
+
+static unsigned files_of(const struct fixture *f, unsigned uid)
+{
+	DIR *dir = opendir(f->place.spool);
+	const struct dirent *entry;
+	uid_t owner;
+	unsigned n = 0;
+
+	if (!dir)
+		abort();
+	while ((entry = readdir(dir)))
+		n += claim_parse_name(CLAIM_PREFIX, entry->d_name, &owner) && owner == uid;
+	(void)closedir(dir);
+	return n;
+}
+
+static void a_run_is_bounded_for_all_files_together(void)
+{
+	_cleanup_fixture_ struct fixture f;
+	struct audit_import import;
+	unsigned n_runs = 0, n_records = 0;
+
+	fixture_init(&f);
+	recorder_deinit(&f.recorder);
+	for (unsigned i = 0; i < 30; i++)
+		add_file(&f, 7, i, 2000);
+	for (unsigned i = 0; i < 100; i++)
+		add_file(&f, 8, i, 1);
+	do {
+		import = take_some(&f, RUN_BYTES);
+		expect(import.n_records * strlen(TURN_LINE) < RUN_BYTES + RUN_EXCESS);
+		n_records += (unsigned)import.n_records;
+		n_runs++;
+	} while (import.has_more && n_runs < 1000);
+	expect(n_runs > 10);
+	expect_eq(n_records, 30 * 2000 + 100);
+	/* The empty file of the recorder. */
+	expect_eq(n_files(&f.place), 1);
+	expect_eq(verify(&f, NULL, NULL), n_records + 1);
+}
+
+/* Whatever the order of names and uids. */
+static void a_user_with_many_files_does_not_delay_one_with_few(void)
+{
+	static const unsigned many[] = { 7, 9 }, long_ones[] = { 9, 7 };
+
+	for (size_t i = 0; i < N_ELEMENTS(many); i++) {
+		_cleanup_fixture_ struct fixture f;
+		unsigned n;
+
+		fixture_init(&f);
+		recorder_deinit(&f.recorder);
+		for (n = 0; n < 200; n++)
+			add_file(&f, many[i], n, 10);
+		for (n = 0; n < 3; n++)
+			add_file(&f, long_ones[i], 1000 + n, 40000);
+		add_file(&f, 8, 500, 10);
+		add_file(&f, 10, 500, 10);
+		expect(take_some(&f, RUN_BYTES).has_more);
+		expect_eq(files_of(&f, 8), 0);
+		expect_eq(files_of(&f, 10), 0);
+		expect(files_of(&f, many[i]) > 150);
+	}
+}
+
+/* More users than a run serves, and each one has new records before its next turn. */
+static void each_of_many_users_has_its_turn(void)
+{
+	_cleanup_fixture_ struct fixture f;
+	unsigned n_turns[100] = { 0 }, n_taken = 0, least = 1000;
+
+	fixture_init(&f);
+	recorder_deinit(&f.recorder);
+	for (unsigned run = 0; run < 40; run++) {
+		for (unsigned uid = 0; uid < 100; uid++)
+			if (files_of(&f, 1000 + uid) == 0)
+				add_file(&f, 1000 + uid, run, 10);
+		(void)take_some(&f, RUN_BYTES);
+		for (unsigned uid = 0; uid < 100; uid++)
+			n_turns[uid] += files_of(&f, 1000 + uid) == 0;
+	}
+	for (unsigned uid = 0; uid < 100; uid++) {
+		n_taken += n_turns[uid];
+		least = n_turns[uid] < least ? n_turns[uid] : least;
+	}
+	expect(n_taken < 40 * 100);
+	expect(n_turns[0] <= least + 1 && n_turns[99] <= least + 1);
+	expect(least * 100 + 100 >= n_taken);
+}
+
+/* A file that another process has open stays, and costs each run something. */
+static void open_files_do_not_delay_the_other_ones_of_their_owner(void)
+{
+	_cleanup_fixture_ struct fixture f;
+	int fds[60];
+	unsigned n_runs;
+
+	fixture_init(&f);
+	recorder_deinit(&f.recorder);
+	for (unsigned i = 0; i < N_ELEMENTS(fds); i++) {
+		char path[128];
+
+		add_file(&f, 7, i, 1);
+		(void)snprintf(path, sizeof(path), "%s/" CLAIM_PREFIX "%032x.7", f.place.spool, i);
+		fds[i] = open(path, O_RDWR | O_CLOEXEC);
+		expect(fds[i] >= 0);
+	}
+	while (take_some(&f, RUN_BYTES).n_records > 0)
+		;
+	expect(take_some(&f, 20000).has_more);
+	expect(!take_some(&f, RUN_BYTES).has_more);
+	for (unsigned i = 0; i < 4; i++)
+		add_file(&f, 7, 0xff000 + i, 1);
+	/* A run may look at some files only. */
+	for (n_runs = 0; files_of(&f, 7) > N_ELEMENTS(fds) && n_runs < 1000; n_runs++)
+		(void)take_some(&f, 20000);
+	expect(n_runs > 1 && n_runs <= N_ELEMENTS(fds) + 4);
+	for (unsigned i = 0; i < N_ELEMENTS(fds); i++)
+		(void)close(fds[i]);
+	(void)take_some(&f, UINT64_MAX);
+	/* The empty file of the recorder. */
+	expect_eq(n_files(&f.place), 1);
+	expect_eq(verify(&f, NULL, NULL), 65);
+}
+
+/* The share that owners with few records leave is used in the same run. */
+static void what_a_user_leaves_of_its_share_is_used(void)
+{
+	_cleanup_fixture_ struct fixture f;
+	struct audit_import import;
+
+	fixture_init(&f);
+	recorder_deinit(&f.recorder);
+	for (unsigned uid = 0; uid < 8; uid++)
+		add_file(&f, uid, 0, 1);
+	add_file(&f, 9, 0, 200000);
+	import = take_some(&f, 8000000);
+	expect(import.has_more);
+	expect(import.n_records * strlen(TURN_LINE) > 8000000 * 3 / 4);
+}
+
 /* The owner of a spool can make a file that is too long to be read to its end. */
 static void a_hole_of_a_terabyte_is_passed_over(void)
 {
@@ -503,6 +662,11 @@ static const struct test tests[] = {
 	TEST(one_file_that_is_refused_keeps_no_other_out),
 	TEST(a_long_file_is_taken_in_parts),
 	TEST(a_line_that_is_longer_than_a_part_is_refused_in_pieces),
+	TEST(a_run_is_bounded_for_all_files_together),
+	TEST(a_user_with_many_files_does_not_delay_one_with_few),
+	TEST(each_of_many_users_has_its_turn),
+	TEST(open_files_do_not_delay_the_other_ones_of_their_owner),
+	TEST(what_a_user_leaves_of_its_share_is_used),
 	TEST(a_hole_of_a_terabyte_is_passed_over),
 	TEST_END,
 };
