@@ -42,7 +42,8 @@ static void a_clock_that_jumps_is_doubted(void)
 		{ { 90, -90, 90, -90, 90, -90, 90, -90, 90, -90, 90, -90, 90 }, false, 0 },
 		/* A little back, as when the time is synchronized, begins nothing anew. */
 		{ { 30, 31, 32, 33, 34, 33, 34, 35, 36 }, true, 36 },
-		/* A clock that was set back makes files younger, until it has advanced by a week. */
+		/* A clock that was set back makes files younger, until it has advanced by a week.
+		 */
 		{ { -900 }, false, -900 },
 		{ { -900, 1 }, true, 1 },
 		{ { -900, -899, -898, -897, -896, -895, -894, -893 }, true, -893 },
