@@ -360,7 +360,11 @@ static void remove_new(int directory, const char *name)
 	}
 }
 
-/* Without a WAL at first: the rename must move one complete file. */
+/*
+ * Without a WAL at first: it is filled in one transaction, into one file. Then it is changed to
+ * have one. The writer that opens it first could do that, too, but would leave a journal if it were
+ * killed, and readers cannot open a file with a journal.
+ */
 static int fill_new(int directory, const char *name, store_fill fill, void *userdata,
 		    struct sbx_error *err)
 {
@@ -380,7 +384,31 @@ static int fill_new(int directory, const char *name, store_fill fill, void *user
 	if (r < 0)
 		return r;
 	r = fill ? fill(store, userdata, err) : 0;
-	return r < 0 ? r : store_commit(store, err);
+	if (r < 0)
+		return r;
+	r = store_commit(store, err);
+	if (r < 0)
+		return r;
+	r = prepare_writing(store, err);
+	/* The first query makes -wal and -shm. */
+	return r < 0 ? r : store_check_schema(store, err);
+}
+
+/* The files beside the segment come first: a reader without write permission for the directory
+ * needs them, and those of a segment that was removed must not be taken for this one's. */
+static int put_beside(int directory, const char *name, const char *new_name)
+{
+	static const char *const suffixes[] = { "-wal", "-shm" };
+
+	for (size_t i = 0; i < N_ELEMENTS(suffixes); i++) {
+		char from[STORE_NAME_SIZE + 16], to[STORE_NAME_SIZE + 16];
+
+		(void)snprintf(from, sizeof(from), "%s%s", new_name, suffixes[i]);
+		(void)snprintf(to, sizeof(to), "%s%s", name, suffixes[i]);
+		if (renameat(directory, from, directory, to) < 0)
+			return -errno;
+	}
+	return 0;
 }
 
 static int make_new(int directory, const char *name, const char *new_name, store_fill fill,
@@ -390,8 +418,15 @@ static int make_new(int directory, const char *name, const char *new_name, store
 
 	if (r < 0)
 		return r;
-	if (renameat2(directory, new_name, directory, name, RENAME_NOREPLACE) < 0)
-		return fail_file(name, -errno, NULL, "check the file that has this name", err);
+	/* Its -wal may hold records. The caller has locked the directory. */
+	if (faccessat(directory, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		r = -EEXIST;
+	else
+		r = put_beside(directory, name, new_name);
+	if (r == 0 && renameat2(directory, new_name, directory, name, RENAME_NOREPLACE) < 0)
+		r = -errno;
+	if (r < 0)
+		return fail_file(name, r, NULL, "check the file that has this name", err);
 	return fsync(directory) < 0 ? fail_file(name, -errno, NULL, "check the file system", err)
 				    : 0;
 }

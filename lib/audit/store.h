@@ -52,7 +52,7 @@ typedef int (*store_fill)(struct store *store, void *userdata, struct sbx_error 
 
 /*
  * Creates the file @name atomically, mode 0600: it gets this name when it is complete and synced.
- * -EEXIST if there is one.
+ * -EEXIST if there is one. Only one process at a time may create files in the directory.
  */
 int store_create(int directory, const char *name, store_fill fill, void *userdata,
 		 struct sbx_error *err);

@@ -420,11 +420,44 @@ static void a_segment_is_made_whole_or_not_at_all(void)
 	expect_eq(place_count(&place, false), 0);
 	r = 0;
 	expect_eq(store_create(place.directory, NAME, fill_with_row, &r, &err), 0);
-	expect_eq(place_count(&place, false), 1);
+	/* With -wal and -shm, which a reader needs. */
+	expect_eq(place_count(&place, false), 3);
 	expect_eq(store_create(place.directory, NAME, fill_with_row, &r, &err), -EEXIST);
-	expect_eq(place_count(&place, false), 1);
+	expect_eq(place_count(&place, false), 3);
 	expect_eq(store_open(place.directory, NAME, &store, &err), 0);
 	expect_eq(count_rows(store), 1);
+}
+
+/* Adds a record, tries to create the segment again, and is killed. */
+static void add_and_create(const struct place *place)
+{
+	struct store_row row = row_of(1);
+	struct store *store = NULL;
+	int r = 0;
+
+	expect_eq(store_open(place->directory, NAME, &store, NULL), 0);
+	expect_eq(store_begin(store, NULL), 0);
+	expect_eq(store_add(store, &row, NULL), 0);
+	expect_eq(store_commit(store, NULL), 0);
+	expect_eq(store_create(place->directory, NAME, fill_with_row, &r, NULL), -EEXIST);
+	(void)raise(SIGKILL);
+}
+
+/* They are in its -wal, which is copied into it only when it is closed. */
+static void a_segment_that_exists_keeps_its_records(void)
+{
+	_cleanup_place_ struct place place = place_new();
+	_cleanup_store_ struct store *store = NULL;
+	pid_t pid;
+	int r = 0;
+
+	expect_eq(store_create(place.directory, NAME, fill_with_row, &r, NULL), 0);
+	pid = fork();
+	if (pid == 0)
+		add_and_create(&place);
+	expect_eq(waitpid(pid, NULL, 0), pid);
+	expect_eq(store_open(place.directory, NAME, &store, NULL), 0);
+	expect_eq(count_rows(store), 2);
 }
 
 static void a_store_that_a_crash_left_incomplete_is_created_again(void)
@@ -609,6 +642,7 @@ static const struct test tests[] = {
 	TEST(keys_are_listed_by_what_they_begin_with),
 	TEST(checkpoints_come_in_the_order_of_their_sizes),
 	TEST(a_segment_is_made_whole_or_not_at_all),
+	TEST(a_segment_that_exists_keeps_its_records),
 	TEST(a_store_that_a_crash_left_incomplete_is_created_again),
 	TEST(refuses_files_that_are_no_segment),
 	TEST(refuses_a_segment_with_something_else_in_it),
