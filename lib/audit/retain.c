@@ -412,7 +412,7 @@ static void pretend(struct segment_list *list, struct retain_facts *facts,
 
 	facts->n_bytes -= file->n_bytes;
 	if (action == RETAIN_ARCHIVE) {
-		file->kind = SEGMENT_ARCHIVE;
+		segment_become_archive(file);
 		file->n_bytes /= PACKED_SHARE;
 		facts->n_bytes += file->n_bytes;
 		return;

@@ -189,6 +189,8 @@ check it_says_what_to_do err_has "sbx-audit retain --log $work/jumped --trust-cl
 check it_is_no_failure has_status 0
 run sbx-audit retain -l "$work/jumped" -n --json
 check a_dry_run_doubts_it_too out_has '"clock_doubted":true'
+run sbx-audit retain -l "$work/jumped" -n --trust-clock
+check a_dry_run_names_the_archive_that_there_would_be out_has "would delete $first.tar.zst: it is too old"
 run sbx-audit retain -l "$work/jumped" --trust-clock
 check an_administrator_can_trust_it out_has "deleted $first.tar.zst: it is too old"
 check and_nothing_is_doubted_any_more err_is ''
