@@ -145,9 +145,11 @@ static int give(const struct gather *gather, const char *name, uid_t owner)
 		return -errno;
 	if (!is_of_owner_alone(&st, owner) && !is_of_owner_alone(&st, inbox->st_uid))
 		return -EPERM;
-	if (st.st_uid == inbox->st_uid)
-		return 0;
-	return fchownat(fd, "", inbox->st_uid, inbox->st_gid, AT_EMPTY_PATH) < 0 ? -errno : 0;
+	if (st.st_uid != inbox->st_uid &&
+	    fchownat(fd, "", inbox->st_uid, inbox->st_gid, AT_EMPTY_PATH) < 0)
+		return -errno;
+	/* Its former owner may have made it unreadable, but cannot do so any more. */
+	return fchmodat(gather->options->staging, name, 0600, 0) < 0 ? -errno : 0;
 }
 
 static void fail_moving(struct gather *gather, int code, const char *name)
@@ -645,6 +647,9 @@ static int take_file(struct import *import, const char *name, uid_t owner, struc
 	memcpy(import->name, name, strlen(name) + 1);
 	import->owner.uid = owner == CLAIM_NOBODY ? geteuid() : owner;
 	import->fd = path_open_beneath(import->spool, name, O_RDONLY | O_NONBLOCK, 0);
+	if (import->fd == -EAGAIN)
+		return import_fail(err, -EAGAIN, "a process has a lease on a file in it",
+				   "wait a minute");
 	if (import->fd < 0)
 		return import_fail_file(err, import->fd);
 	r = take_open_file(import, err);
@@ -748,9 +753,15 @@ static void take_turns(struct waiting_list *list, uid_t next)
 	qsort(list->files, list->n, sizeof(*list->files), compare_turns);
 }
 
-/* Takes a share of each file, and leaves in the list those that have more. A writer that still has
- * a handed-over file open can truncate it: such a failure must not stop the import of other users'
- * files. The first failure is returned. */
+/* A writer that still has a handed-over file open can truncate it, or have a lease on it, which
+ * delays an open() by 45 seconds. */
+static bool concerns_one_file(int r)
+{
+	return r == -EPERM || r == -EACCES || r == -EBADMSG || r == -EAGAIN;
+}
+
+/* Takes a share of each file, and leaves in the list those that have more. A failure that concerns
+ * one file must not stop the import of other users' files. The first failure is returned. */
 static int take_shares(struct import *import, struct waiting_list *list, struct sbx_error *err)
 {
 	uint64_t share = (import->n_bytes_run - import->n_spent) / list->n_owners;
@@ -772,7 +783,7 @@ static int take_shares(struct import *import, struct waiting_list *list, struct 
 			list->files[n_rest++] = *file;
 		else
 			first = first ? first : r;
-		if (r < 0 && r != -EPERM && r != -EBADMSG) {
+		if (r < 0 && !concerns_one_file(r)) {
 			n_rest = 0;
 			break;
 		}

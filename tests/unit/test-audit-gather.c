@@ -100,6 +100,7 @@ struct seen {
 	unsigned n;
 	char text[64];
 	uid_t uid, named;
+	mode_t mode;
 };
 
 static struct seen look(int directory)
@@ -121,6 +122,7 @@ static struct seen look(int directory)
 		if (fd < 0 || fstat(fd, &st) < 0)
 			continue;
 		seen.uid = st.st_uid;
+		seen.mode = st.st_mode;
 		memset(seen.text, 0, sizeof(seen.text));
 		(void)!read(fd, seen.text, sizeof(seen.text) - 1);
 		(void)close(fd);
@@ -152,6 +154,24 @@ static void a_services_spool_is_handed_over_with_its_owners_name(void)
 	expect_eq(look(place.service).n + look(place.spool).n, 0);
 	expect_eq(gather(&place, place.inbox, &n, &err), 0);
 	expect_eq(n, 0);
+}
+
+/* Its owner may have taken away all permissions. */
+static void the_user_of_the_log_can_read_what_is_handed_over(void)
+{
+	_cleanup_place_ struct place place;
+	struct seen seen;
+	struct sbx_error err;
+	uint64_t n;
+
+	place_init(&place);
+	write_file(place.service, RECORD_SPOOL_NAME, "one\n", place.service_uid);
+	expect(fchmodat(place.service, RECORD_SPOOL_NAME, 0, 0) == 0);
+	expect_eq(gather(&place, place.inbox, &n, &err), 0);
+	expect_eq(n, 1);
+	seen = look(place.inbox);
+	expect_eq(seen.n, 1);
+	expect_eq(seen.mode & 07777, 0600);
 }
 
 static void roots_spool_is_handed_over_unless_root_owns_the_log(void)
@@ -307,9 +327,9 @@ static void a_file_of_another_user_is_not_handed_over(void)
 {
 	_cleanup_place_ struct place place;
 
+	place_init(&place);
 	if (geteuid() != 0)
 		skip("there is no second user");
-	place_init(&place);
 	write_file(place.service, RECORD_SPOOL_NAME, "ours\n", 4244);
 	expect_refused(&place);
 }
@@ -356,6 +376,7 @@ static void hands_nothing_to_a_directory_that_others_can_write(void)
 
 static const struct test tests[] = {
 	TEST(a_services_spool_is_handed_over_with_its_owners_name),
+	TEST(the_user_of_the_log_can_read_what_is_handed_over),
 	TEST(roots_spool_is_handed_over_unless_root_owns_the_log),
 	TEST(what_is_written_later_by_whoever_had_it_open_comes_too),
 	TEST(goes_on_where_a_killed_one_has_stopped),

@@ -2,6 +2,8 @@
 
 #include "audit/log.h"
 
+#include <signal.h>
+
 #include "audit-log-place.h"
 #include "base/fd.h"
 #include "base/json.h"
@@ -407,6 +409,61 @@ static void one_file_that_is_refused_keeps_no_other_out(void)
 	expect_eq(verify(&f, NULL, NULL), 9);
 }
 
+/* A lease of a writer makes an open() fail until the kernel has taken it away, which it does only
+ * after 45 seconds. */
+static void a_file_with_a_lease_does_not_delay_other_users(void)
+{
+	static const char line[] = "{" LOG_TIME ",\"event\":\"syscall\"}\n";
+	struct audit_import import = { 0 };
+	_cleanup_fixture_ struct fixture f;
+	_cleanup_close_ int spool = -EBADF;
+	char path[128];
+	int fd;
+
+	fixture_init(&f);
+	recorder_deinit(&f.recorder);
+	for (unsigned uid = 7; uid < 10; uid++) {
+		char name[CLAIM_NAME_SIZE];
+
+		(void)snprintf(name, sizeof(name), "claimed-%032x.%u", 0, uid);
+		append(&f.place, name, line, strlen(line));
+	}
+	(void)snprintf(path, sizeof(path), "%s/claimed-%032x.7", f.place.spool, 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	expect(fcntl(fd, F_SETSIG, SIGURG) == 0);
+	if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0)
+		skip("there are no leases here");
+	spool = open(f.place.spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	expect_eq(audit_log_import(f.log, spool, &import, NULL), -EAGAIN);
+	expect_eq(import.n_records, 2);
+	(void)close(fd);
+	expect_eq(audit_log_import(f.log, spool, &import, NULL), 0);
+	expect_eq(import.n_records, 1);
+	expect_eq(verify(&f, NULL, NULL), 4);
+}
+
+static void a_file_that_cannot_be_opened_does_not_delay_other_users(void)
+{
+	static const char line[] = "{" LOG_TIME ",\"event\":\"syscall\"}\n";
+	static const char *const names[] = { CLAIMED ".7", CLAIMED ".8" };
+	struct audit_import import = { 0 };
+	_cleanup_fixture_ struct fixture f;
+	int spool;
+
+	fixture_init(&f);
+	recorder_deinit(&f.recorder);
+	if (geteuid() == 0)
+		skip("root can open every file");
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
+		append(&f.place, names[i], line, strlen(line));
+	spool = open(f.place.spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	expect(fchmodat(spool, names[0], 0, 0) == 0);
+	expect_eq(audit_log_import(f.log, spool, &import, NULL), -EACCES);
+	expect_eq(import.n_records, 1);
+	(void)close(spool);
+	expect_eq(verify(&f, NULL, NULL), 2);
+}
+
 static struct audit_import take_some(struct fixture *f, uint64_t n_bytes)
 {
 	int spool = open(f->place.spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -662,6 +719,8 @@ static const struct test tests[] = {
 	TEST(one_file_that_is_refused_keeps_no_other_out),
 	TEST(a_long_file_is_taken_in_parts),
 	TEST(a_line_that_is_longer_than_a_part_is_refused_in_pieces),
+	TEST(a_file_with_a_lease_does_not_delay_other_users),
+	TEST(a_file_that_cannot_be_opened_does_not_delay_other_users),
 	TEST(a_run_is_bounded_for_all_files_together),
 	TEST(a_user_with_many_files_does_not_delay_one_with_few),
 	TEST(each_of_many_users_has_its_turn),
