@@ -505,7 +505,7 @@ static int switch_to(struct audit_log *log, const char *name, struct sbx_error *
 {
 	char closed[SEGMENT_NAME_SIZE] = "";
 	struct store *store = NULL;
-	uint64_t first;
+	uint64_t first = 0;
 	int r = store_open(log->directory, name, &store, err);
 
 	log->is_closed = r < 0 && ((unlinkat(log->directory, name, 0) < 0 && errno != ENOENT) ||
