@@ -237,6 +237,10 @@ static int push_target(struct walk *walk, const char *target, struct host_path *
 		}
 		/* ".." is the parent of the link's target, not of the link. */
 		r = is_settled ? 0 : settle(walk, ret);
+		/* The file before it must not be taken for what the path leads to. */
+		if (r == ENDED && ret->kind > HOST_MISSING && ret->kind < HOST_LINK_REFUSED &&
+		    ret->kind != HOST_DIRECTORY)
+			return end(walk, HOST_MISSING, ret->path[0] ? ret->path : walk->path, ret);
 		if (r < 0 || (r == ENDED && ret->kind != HOST_DIRECTORY))
 			return r;
 		r = 0;

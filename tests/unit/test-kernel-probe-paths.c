@@ -133,6 +133,8 @@ static void two_dots_in_a_link_leave_what_it_leads_to(void)
 	/* "deep/../file" is in the parent of the target of "deep", not of "deep" itself. */
 	expect_place(&rig, "around", HOST_FILE, "folder/file");
 	expect_place(&rig, "above-the-root", HOST_DIRECTORY, "folder");
+	/* ".." of a file is ENOTDIR: such a link does not lead to the file. */
+	expect_place(&rig, "past-a-file", HOST_MISSING, "past-a-file");
 	become(0);
 }
 
@@ -417,6 +419,7 @@ static void make_place(void)
 	make_link("folder/inner", "deep", 0);
 	make_link("deep/../file", "around", 0);
 	make_link(above, "above-the-root", 0);
+	make_link("folder/file/../inner", "past-a-file", 0);
 	make_link("folder", "foreign", STRANGER);
 	make_link("foreign", "to-foreign", 0);
 	make_link("gone", "foreign-dangling", STRANGER);
