@@ -16,6 +16,7 @@
 
 #include "plan/plan-internal.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -292,29 +293,88 @@ static int mark_rules(struct planner *planner)
 
 /* ---- symbolic links of the host, created again inside if a marked path leads through them ---- */
 
+/* Appends to @ret the components of @path, also "..", which removes the last one; false if it gets
+ * too long. */
+static bool append_path(char ret[static PATH_MAX], const char *path)
+{
+	size_t len = strlen(ret);
+
+	while (*(path += strspn(path, "/"))) {
+		size_t n = strcspn(path, "/");
+
+		if (n == 2 && memcmp(path, "..", n) == 0) {
+			len = len > 0 ? (size_t)(strrchr(ret, '/') - ret) : 0;
+		} else if (n != 1 || *path != '.') {
+			if (len + 1 + n >= PATH_MAX)
+				return false;
+			ret[len] = '/';
+			memcpy(ret + len + 1, path, n);
+			len += 1 + n;
+		}
+		ret[len] = '\0';
+		path += n;
+	}
+	return true;
+}
+
+/* Where @rest leads below the link. A directory in its content may be a link itself, and ".."
+ * behind it is taken for that of its name. */
+static bool follow_link(const struct host_link *link, const char *rest, char ret[static PATH_MAX])
+{
+	ret[0] = '\0';
+	if (link->target[0] != '/') {
+		size_t len = (size_t)(path_last(link->path) - link->path) - 1;
+
+		if (len >= PATH_MAX)
+			return false;
+		memcpy(ret, link->path, len);
+		ret[len] = '\0';
+	}
+	return append_path(ret, link->target) && append_path(ret, rest);
+}
+
 /* Does @link's target lead through @path? */
 static bool leads_to(const struct host_link *link, const char *path)
 {
-	const char *slash = strrchr(link->path, '/');
-	size_t len = (size_t)(slash - link->path) + 1;
+	char target[PATH_MAX];
 
-	if (link->target[0] == '/')
-		return path_is_at_or_below(link->target, path);
-	return strncmp(path, link->path, len) == 0 && path_is_at_or_below(link->target, path + len);
+	return follow_link(link, "", target) && path_is_at_or_below(target, path);
 }
 
-static bool is_on_the_way(const struct planner *planner, const struct host_link *link,
-			  size_t n_marks)
+/* The number of the first link on the way to @path; n_links if there is none. */
+static size_t find_link(const struct host *host, const char *path)
 {
-	const struct host *host = planner->host;
+	size_t found = host->n_links;
 
-	for (size_t i = 0; i < n_marks; i++) {
-		const struct mark *mark = mark_at(planner, i);
+	for (size_t i = 0; i < host->n_links; i++)
+		if (path_is_at_or_below(path, host->links[i].path) &&
+		    (found == host->n_links ||
+		     path_is_at_or_below(host->links[found].path, host->links[i].path)))
+			found = i;
+	return found;
+}
 
-		if (mark->kind == MARK_ALLOW && !(mark->flags & MARK_OURS) && !mark->source &&
-		    (mark->rights & RIGHTS_SEEN) && path_is_at_or_below(mark->path, link->path))
-			return true;
+/* Marks the links on the way to @path, also those behind links. */
+static void find_links_on_the_way(const struct host *host, const char *path, bool *is_on_the_way)
+{
+	char here[PATH_MAX], next[PATH_MAX];
+	size_t i;
+
+	here[0] = '\0';
+	if (!append_path(here, path))
+		return;
+	for (size_t n = 0; n <= host->n_links && (i = find_link(host, here)) < host->n_links; n++) {
+		const struct host_link *link = &host->links[i];
+
+		is_on_the_way[i] = true;
+		if (!follow_link(link, here + strlen(link->path), next))
+			return;
+		memcpy(here, next, strlen(next) + 1);
 	}
+}
+
+static bool is_behind_another(const struct host *host, const struct host_link *link)
+{
 	for (size_t i = 0; i < host->n_links; i++)
 		if (&host->links[i] != link && leads_to(&host->links[i], link->path))
 			return true;
@@ -323,12 +383,21 @@ static bool is_on_the_way(const struct planner *planner, const struct host_link 
 
 void mark_links(struct planner *planner)
 {
+	const struct host *host = planner->host;
+	bool *is_on_the_way = planner_alloc(planner, host->n_links * sizeof(*is_on_the_way));
 	size_t n = planner->view.marks.n_rows;
 
-	for (size_t i = 0; i < planner->host->n_links; i++) {
-		const struct host_link *link = &planner->host->links[i];
+	for (size_t i = 0; is_on_the_way && i < n && host->n_links > 0; i++) {
+		const struct mark *mark = mark_at(planner, i);
 
-		if (is_on_the_way(planner, link, n))
+		if (mark->kind == MARK_ALLOW && !(mark->flags & MARK_OURS) && !mark->source &&
+		    (mark->rights & RIGHTS_SEEN))
+			find_links_on_the_way(host, mark->path, is_on_the_way);
+	}
+	for (size_t i = 0; is_on_the_way && i < host->n_links; i++) {
+		const struct host_link *link = &host->links[i];
+
+		if (is_on_the_way[i] || is_behind_another(host, link))
 			mark_link(planner, link->path, link->target);
 	}
 }

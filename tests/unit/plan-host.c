@@ -170,6 +170,23 @@ static void remember_link(struct planning *planning, const struct known *link)
 	qsort(planning->links, host->n_links, sizeof(planning->links[0]), compare_links);
 }
 
+/* Removes "." and "..". */
+static void make_normal(char path[PATH_MAX])
+{
+	char copy[PATH_MAX], *next = copy, *word;
+
+	(void)snprintf(copy, sizeof(copy), "%s", path);
+	path[0] = '\0';
+	while ((word = strsep(&next, "/"))) {
+		char *slash = strrchr(path, '/');
+
+		if (strcmp(word, "..") == 0 && slash)
+			*slash = '\0';
+		else if (word[0] && strcmp(word, ".") != 0 && strcmp(word, "..") != 0)
+			(void)snprintf(path + strlen(path), PATH_MAX - strlen(path), "/%s", word);
+	}
+}
+
 static void follow_link(const struct known *link, char path[PATH_MAX])
 {
 	char next[PATH_MAX] = "", *slash;
@@ -181,6 +198,7 @@ static void follow_link(const struct known *link, char path[PATH_MAX])
 	(void)snprintf(next + strlen(next), sizeof(next) - strlen(next), "%s%s", link->target,
 		       path + strlen(link->path));
 	(void)snprintf(path, PATH_MAX, "%s", next);
+	make_normal(path);
 }
 
 /* Follows links of any owner; NULL if the target does not exist. */

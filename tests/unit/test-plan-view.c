@@ -309,6 +309,39 @@ static void links_of_links_are_made_again(void)
 	expect(find_step(&planning, STEP_BIND, "/opt/node-20"));
 }
 
+/* The content of a link begins in its directory, and may have "..". */
+static void links_of_relative_links_are_made_again(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know_link(&planning, "/opt/bin/node", "../../etc/./alternatives/node", 0);
+	know_link(&planning, "/etc/alternatives/node", "../../opt/node-20/node", 0);
+	know(&planning, "/opt/node-20/node", HOST_FILE);
+	planning_load(&planning,
+		      "capabilities:\n" RULE("node", "fs.read", "/opt/bin/node", "allow"));
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_LINK, "/opt/bin/node"));
+	expect(find_step(&planning, STEP_LINK, "/etc/alternatives/node"));
+	expect(find_step(&planning, STEP_BIND, "/opt/node-20/node"));
+}
+
+static void links_behind_a_link_to_a_directory_are_made_again(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know_link(&planning, "/opt/now", "v1", 0);
+	know_link(&planning, "/opt/v1/node", "../node-20", 0);
+	know(&planning, "/opt/node-20", HOST_FILE);
+	planning_load(&planning,
+		      "capabilities:\n" RULE("node", "fs.read", "/opt/now/node", "allow"));
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_LINK, "/opt/now"));
+	expect(find_step(&planning, STEP_LINK, "/opt/v1/node"));
+	expect(find_step(&planning, STEP_BIND, "/opt/node-20"));
+}
+
 static void links_that_only_lead_to_denials_are_not_made(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -684,6 +717,8 @@ static const struct test tests[] = {
 	TEST(a_link_of_root_is_followed_and_made_again),
 	TEST(a_link_inside_of_a_bind_is_not_created_again),
 	TEST(links_of_links_are_made_again),
+	TEST(links_of_relative_links_are_made_again),
+	TEST(links_behind_a_link_to_a_directory_are_made_again),
 	TEST(links_that_only_lead_to_denials_are_not_made),
 	TEST(a_link_of_another_user_is_refused),
 	TEST(a_denied_visible_link_of_another_user_is_refused),
