@@ -385,18 +385,26 @@ static void check_enforcement(struct checker *checker, const struct rule *rule)
 }
 
 /* The implicit view shows programs, but only rules let them be executed. */
-static void check_view_alone(struct checker *checker)
+static void check_view(struct checker *checker)
 {
 	const struct policy *policy = checker->policy;
 	const struct policy_place place = { .at = { 1, 1 } };
 
-	if (policy->n_rules > 0 || policy->view == VIEW_NONE ||
-	    policy->defaults[CLASS_EXEC] != POLICY_DENY)
+	if (policy->view == VIEW_NONE || policy->defaults[CLASS_EXEC] != POLICY_DENY)
 		return;
+	/* A manifest describes one program, and cannot name others. */
+	if (policy->dialect == DIALECT_MANIFEST && policy->n_rules > 0)
+		return;
+	for (size_t i = 0; i < policy->n_rules; i++)
+		if (policy->rules[i].action != POLICY_DENY &&
+		    policy->rules[i].action != POLICY_PASS &&
+		    (policy->rules[i].match.operations & operation_set("exec")))
+			return;
 	check_warn(checker, CHECK_NO_FILES, place,
 		   "the implicit view shows files, and executes only what a rule allows",
 		   "add a rule that allows exec of programs, see sbx-policy(5)",
-		   "no program can be executed but the command itself: the policy has no rules");
+		   "no program can be executed but the command itself: %s",
+		   policy->n_rules == 0 ? "the policy has no rules" : "no rule allows exec");
 }
 
 /* Without readable files no program can be executed. */
@@ -405,7 +413,7 @@ static void check_files(struct checker *checker)
 	const struct policy_place place = { .at = { 1, 1 } };
 
 	if (!policy_shows_no_files(checker->policy)) {
-		check_view_alone(checker);
+		check_view(checker);
 		return;
 	}
 	check_warn(checker, CHECK_NO_FILES, place,

@@ -66,7 +66,8 @@ static void warns_of_a_policy_that_shows_no_files(void)
 	static const char *const shows[] = {
 		RULES RULE("r", "syscall: fs.read, path: /a", "allow"),
 		"mounts: [{target: /a}]\n",
-		"view: project\n" RULES RULE("r", "syscall: fs.read, path: /a", "allow"),
+		"view: project\n" RULES RULE("r", "syscall: exec, path: /usr/bin", "allow"),
+		RULES RULE("r", "syscall: fs.read, path: /a", "allow"),
 		"version: 1\nview: system\ndefaults: {exec: allow}\n",
 	};
 	static const char *const runs_nothing[] = {
@@ -74,6 +75,12 @@ static void warns_of_a_policy_that_shows_no_files(void)
 		"view: system\n",
 		"version: 1\nfs: {rules: []}\n",
 		"version: 1\nplugins: {}\n",
+		"view: project\n" RULES RULE("r", "syscall: fs.read, path: /a", "allow"),
+		"view: system\n" RULES RULE("r", "syscall: fs.read, path: /a", "allow"),
+		"view: project\n" RULES RULE("r", "syscall: exec, path: /a", "deny"),
+		"view: project\n" RULES RULE("r", "syscall: fs.read, path: /a",
+					     "allow") "mounts: [{target: /b, mode: ro}]\n",
+		"version: 1\nfs: {rules: [{action: allow, path: /srv}]}\n",
 	};
 
 	expect_warnings("", "W23 1:1");
@@ -365,8 +372,8 @@ static void warns_of_writing_everywhere(void)
 static void warns_of_rules_without_effect(void)
 {
 	expect_warnings(RULES RULE("r", "syscall: exec, path: /a", "pass"), "W11 2:3");
-	expect_warnings("version: 1\nfs: {rules: [{action: deny, path: '/tmp/*.c'}]}\n",
-			"W12 2:35");
+	expect_warnings("version: 1\nview: none\nfs: {rules: [{action: deny, path: '/tmp/*.c'}]}\n",
+			"W12 3:35");
 	expect_warnings(RULES RULE("r", "syscall: exec, path: /a",
 				   "deny") "  constraints: {require_capability_token: true}\n",
 			"W13 2:3");
