@@ -192,7 +192,7 @@ static int compile(struct judge *judge, const char *path, const struct policy_va
 	r = load_all(path, judge->bytes, n_bytes, values, &judge->policy, err);
 	if (r < 0)
 		return r;
-	r = policy_compile_composed(judge->policy, path_follow, &judge->block, &n_block, err);
+	r = policy_compile_composed(judge->policy, NULL, path_follow, &judge->block, &n_block, err);
 	return r < 0 ? r : artefact_open(judge->block, n_block, &judge->artefact, err);
 }
 

@@ -117,7 +117,7 @@ static int compile(const char *path, const struct policy_values *values, void **
 	r = refuse_extensions(path, policy, err);
 	if (r < 0)
 		return r;
-	return policy_compile_composed(policy, path_follow, ret_block, ret_n_block, err);
+	return policy_compile_composed(policy, NULL, path_follow, ret_block, ret_n_block, err);
 }
 
 int policy_verb_compile(void *context, int n_operands, char *operands[], struct sbx_error *err)

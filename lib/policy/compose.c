@@ -957,12 +957,39 @@ int compose_finish(struct composer *composer, const struct policy **ret)
 	return 0;
 }
 
-int policy_compile_composed(const struct policy *policy,
+/* Resolves links for a policy whose mounts are known. */
+struct outside {
+	const struct policy *policy;
+	const char *project;
+	struct arena *arena;
+	const char *(*resolve)(void *arena, const char *path);
+};
+
+/* What a mount shows at a path has nothing to do with the links that the host has there. */
+static const char *resolve_outside(void *context, const char *path)
+{
+	const struct outside *outside = context;
+	const char *project = outside->project ? outside->project : ".";
+	struct policy_mount mount;
+
+	for (size_t i = 0; policy_get_mount(outside->policy, i, &mount); i++) {
+		const char *target = view_setting_path(mount.target->text, project, outside->arena);
+
+		if (target && mount.source && path_is_at_or_below(path, target))
+			return path;
+	}
+	return outside->resolve(outside->arena, path);
+}
+
+int policy_compile_composed(const struct policy *policy, const char *project,
 			    const char *(*resolve)(void *arena, const char *path), void **ret_block,
 			    size_t *ret_n_bytes, struct sbx_error *err)
 {
 	struct arena arena = ARENA_INIT;
-	const struct composition with = { .resolve = resolve, .context = &arena };
+	struct outside outside = { policy, project, &arena, resolve };
+	const struct composition with = { .project = project,
+					  .resolve = resolve ? resolve_outside : NULL,
+					  .context = &outside };
 	const struct policy *composed;
 	struct composer composer;
 	int r;

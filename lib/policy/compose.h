@@ -91,9 +91,10 @@ int compose_finish(struct composer *composer, const struct policy **ret);
 
 /*
  * Compiles a policy composed without command line options: eval and the service decide with it.
- * @resolve gets an arena, in which it allocates the path that it returns.
+ * Without @project (NULL) it is for requests of any project, and the links in relative paths of
+ * rules are not resolved. @resolve gets an arena, in which it allocates the path that it returns.
  */
-int policy_compile_composed(const struct policy *policy,
+int policy_compile_composed(const struct policy *policy, const char *project,
 			    const char *(*resolve)(void *arena, const char *path), void **ret_block,
 			    size_t *ret_n_bytes, struct sbx_error *err);
 /*

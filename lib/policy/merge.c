@@ -605,7 +605,7 @@ static int keep_needs(struct policy *all, struct sbx_error *err)
 	_cleanup_free_ void *block = NULL;
 	const struct artefact_header *header;
 	size_t n_bytes;
-	int r = policy_compile_composed(all, NULL, &block, &n_bytes, err);
+	int r = policy_compile_composed(all, NULL, NULL, &block, &n_bytes, err);
 
 	if (r < 0)
 		return r;

@@ -9,7 +9,17 @@
 #include "policy/model.h"
 #include "test.h"
 
-static bool allows(const char *yaml, const char *operation, const char *path)
+/* On this host /p/link leads to /real, and /m/link to /other. */
+static const char *resolve(void *arena, const char *path)
+{
+	(void)arena;
+	return strcmp(path, "/p/link") == 0   ? "/real"
+	       : strcmp(path, "/m/link") == 0 ? "/other"
+					      : path;
+}
+
+static bool allows_in(const char *project, const char *yaml, const char *operation,
+		      const char *path)
 {
 	_cleanup_policy_ struct policy *policy = NULL;
 	_cleanup_engine_ struct policy_engine *engine = NULL;
@@ -22,13 +32,18 @@ static bool allows(const char *yaml, const char *operation, const char *path)
 	size_t n_bytes;
 
 	expect_eq(policy_load("p.yaml", yaml, strlen(yaml), &policy, NULL), 0);
-	expect_eq(policy_compile_composed(policy, NULL, &block, &n_bytes, NULL), 0);
+	expect_eq(policy_compile_composed(policy, project, resolve, &block, &n_bytes, NULL), 0);
 	if (!block)
 		return false;
 	expect_eq(artefact_open(block, n_bytes, &artefact, NULL), 0);
 	expect_eq(policy_engine_new(&artefact, &engine), 0);
 	policy_decide(engine, &request, &decision);
 	return decision.verdict == POLICY_ALLOW;
+}
+
+static bool allows(const char *yaml, const char *operation, const char *path)
+{
+	return allows_in(NULL, yaml, operation, path);
 }
 
 #define DENY(operations, match)                                                                    \
@@ -88,6 +103,29 @@ static void mounts_are_not_chained(void)
 	expect(!allows(chain, "fs.read", "/b/x") && allows(chain, "fs.read", "/c/x"));
 }
 
+static void a_link_below_the_project_is_resolved_if_the_project_is_known(void)
+{
+	static const char yaml[] =
+		"capabilities: [{name: a, action: allow, match: {op: fs.read, path: ./link}}]\n";
+
+	expect(allows_in("/p", yaml, "fs.read", "/real/a"));
+	expect(allows_in("/p", yaml, "fs.read", "/p/link/a"));
+	expect(!allows_in(NULL, yaml, "fs.read", "/real/a"));
+	expect(!allows_in("/q", yaml, "fs.read", "/real/a"));
+}
+
+/* A sandbox shows the mount there, and not the host's link. */
+static void a_link_below_a_mount_is_not_resolved(void)
+{
+	static const char yaml[] =
+		"capabilities: [{name: a, action: allow, match: {op: exec, path: /m/link}}]\n";
+	char mounted[256];
+
+	(void)snprintf(mounted, sizeof(mounted), "%smounts: [{source: /srv, target: /m}]\n", yaml);
+	expect(allows(yaml, "exec", "/other/a"));
+	expect(allows(mounted, "exec", "/m/link/a") && !allows(mounted, "exec", "/other/a"));
+}
+
 /* Does the composed policy protect special addresses from permissions without 'cidr'? */
 static bool protects(const char *yaml)
 {
@@ -97,7 +135,7 @@ static bool protects(const char *yaml)
 	size_t n_bytes;
 
 	expect_eq(policy_load("p.yaml", yaml, strlen(yaml), &policy, NULL), 0);
-	expect_eq(policy_compile_composed(policy, NULL, &block, &n_bytes, NULL), 0);
+	expect_eq(policy_compile_composed(policy, NULL, NULL, &block, &n_bytes, NULL), 0);
 	expect_eq(artefact_open(block, n_bytes, &artefact, NULL), 0);
 	return artefact.header->special_needs_cidr;
 }
@@ -177,6 +215,8 @@ static const struct test tests[] = {
 	TEST(a_denial_with_exceptions_is_moved_with_them),
 	TEST(a_masked_source_is_masked_where_a_mount_shows_it),
 	TEST(mounts_are_not_chained),
+	TEST(a_link_below_the_project_is_resolved_if_the_project_is_known),
+	TEST(a_link_below_a_mount_is_not_resolved),
 	TEST(special_addresses_are_protected_where_the_proxy_connects),
 	TEST(a_directory_of_which_all_is_listed_can_be_listed),
 	TEST(a_directory_of_which_all_is_excepted_cannot_be_listed),

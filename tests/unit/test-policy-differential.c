@@ -786,7 +786,7 @@ static void build_directories(struct built *built)
 					    (struct condition *)(uintptr_t)&rule->exceptions[0],
 					    n == 1);
 	}
-	expect_eq(policy_compile_composed(built->policy, NULL, &built->block, &built->n_bytes,
+	expect_eq(policy_compile_composed(built->policy, NULL, NULL, &built->block, &built->n_bytes,
 					  NULL),
 		  0);
 	if (!built->block)

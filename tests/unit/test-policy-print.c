@@ -305,7 +305,7 @@ static void open_composed(struct rig *rig)
 {
 	size_t n_bytes = 0;
 
-	expect_eq(policy_compile_composed(rig->policy, NULL, &rig->block, &n_bytes, NULL), 0);
+	expect_eq(policy_compile_composed(rig->policy, NULL, NULL, &rig->block, &n_bytes, NULL), 0);
 	expect_eq(artefact_open(rig->block, n_bytes, &rig->artefact, NULL), 0);
 	expect_eq(policy_engine_new(&rig->artefact, &rig->engine), 0);
 }

@@ -60,7 +60,7 @@ static void pair_open(struct pair *pair, const char *yaml)
 	size_t n_bytes = 0;
 
 	rig_load(&pair->eval, "p.yaml", yaml);
-	rig_must(policy_compile_composed(pair->eval.policy, NULL, &pair->eval.block, &n_bytes,
+	rig_must(policy_compile_composed(pair->eval.policy, NULL, NULL, &pair->eval.block, &n_bytes,
 					 &err),
 		 &err);
 	open_engine(&pair->eval, n_bytes);
