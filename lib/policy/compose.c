@@ -4,10 +4,6 @@
  * Rules of the file come first and keep their numbers; then come rules derived from them, then
  * rules of settings and options. Only changed rules are copied: the composed policy borrows the
  * strings of the original.
- *
- * A path that is mounted over another ("mounts" with a source, --bind) is a grant. Because the
- * rules around it are about the files that it hides, it is also a denial of all operations that the
- * grant does not name. The denial excepts the grants below it, which have their own rules.
  */
 
 #include "policy/compose.h"
@@ -20,6 +16,8 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "policy/compile.h"
+#include "policy/compose-internal.h"
+#include "policy/cover.h"
 #include "policy/enforcement.h"
 #include "policy/glob.h"
 #include "policy/network.h"
@@ -27,7 +25,7 @@
 
 static const struct policy_source no_source = { .name = POLICY_BUILT_IN_VIEW, .bytes = "" };
 
-static void *take(struct composer *composer, size_t n_bytes)
+void *composer_take(struct composer *composer, size_t n_bytes)
 {
 	void *bytes = arena_alloc(composer->arena, n_bytes);
 
@@ -35,7 +33,7 @@ static void *take(struct composer *composer, size_t n_bytes)
 	return bytes;
 }
 
-static struct rule *add_rule(struct composer *composer, const struct rule *rule)
+struct rule *composer_add_rule(struct composer *composer, const struct rule *rule)
 {
 	struct rule *row = arena_add_row(composer->arena, &composer->rules, sizeof(*row));
 
@@ -76,7 +74,7 @@ static void assume_worst(struct composer *composer, struct rule *rule)
 {
 	bool is_met = constraints_unmet(&rule->constraints, composer->with.level) == UNMET_NONE;
 	bool denies = rule->action == POLICY_DENY || rule->action == POLICY_REVIEW || !is_met;
-	struct condition *kept = take(composer, rule->n_exceptions * sizeof(*kept));
+	struct condition *kept = composer_take(composer, rule->n_exceptions * sizeof(*kept));
 	size_t n = 0;
 
 	for (size_t i = 0; kept && i < rule->n_exceptions; i++) {
@@ -95,8 +93,7 @@ static void assume_worst(struct composer *composer, struct rule *rule)
 
 /* ---- symbolic links ---- */
 
-/* Does the value stand for one path, or one path and all below it? */
-static bool parse_plain(const struct match_value *value, struct glob *ret)
+bool composer_parse_plain(const struct match_value *value, struct glob *ret)
 {
 	if (glob_parse(value->text, value->literal, ret, NULL) < 0)
 		return false;
@@ -106,9 +103,8 @@ static bool parse_plain(const struct match_value *value, struct glob *ret)
 	return value->literal || !ret->bare;
 }
 
-/* The literal path of the glob; NULL if it is relative and @project is unknown. */
-static const char *named_path(struct composer *composer, const struct glob *glob,
-			      const char *project)
+const char *composer_name_path(struct composer *composer, const struct glob *glob,
+			       const char *project)
 {
 	const char *root = glob->absolute ? "" : project;
 	size_t n = root ? strlen(root) : 0;
@@ -118,7 +114,7 @@ static const char *named_path(struct composer *composer, const struct glob *glob
 		return NULL;
 	for (size_t i = 0; i < glob->n_components; i++)
 		n += glob->components[i].len + 1;
-	path = end = take(composer, n + 2);
+	path = end = composer_take(composer, n + 2);
 	if (!path)
 		return NULL;
 	end = stpcpy(end, strcmp(root, "/") == 0 ? "" : root);
@@ -135,7 +131,7 @@ static const char *named_path(struct composer *composer, const struct glob *glob
 /* A glob for @path with the same ending as @like. */
 static const char *write_glob(struct composer *composer, const char *path, const struct glob *like)
 {
-	char *text = take(composer, 2 * strlen(path) + 5), *end = text;
+	char *text = composer_take(composer, 2 * strlen(path) + 5), *end = text;
 
 	if (!text)
 		return "";
@@ -158,9 +154,9 @@ static bool resolve_value(struct composer *composer, const struct match_value *v
 	const char *path, *real;
 	struct glob glob;
 
-	if (!parse_plain(value, &glob))
+	if (!composer_parse_plain(value, &glob))
 		return false;
-	path = named_path(composer, &glob, composer->with.project);
+	path = composer_name_path(composer, &glob, composer->with.project);
 	real = path ? composer->with.resolve(composer->with.context, path) : NULL;
 	if (!real || strcmp(real, path) == 0 || strcmp(real, "/") == 0)
 		return false;
@@ -171,7 +167,7 @@ static bool resolve_value(struct composer *composer, const struct match_value *v
 
 static void resolve_list(struct composer *composer, struct match_list *list)
 {
-	struct match_value *values = take(composer, 2 * list->n_values * sizeof(*values));
+	struct match_value *values = composer_take(composer, 2 * list->n_values * sizeof(*values));
 	size_t n = list->n_values;
 
 	if (!values || n == 0)
@@ -186,7 +182,8 @@ static void resolve_list(struct composer *composer, struct match_list *list)
 /* The kernel sees a file's real path: add that path to a rule about a symbolic link. */
 static void resolve_rule(struct composer *composer, struct rule *rule)
 {
-	struct condition *exceptions = take(composer, rule->n_exceptions * sizeof(*exceptions));
+	struct condition *exceptions =
+		composer_take(composer, rule->n_exceptions * sizeof(*exceptions));
 
 	if (!composer->with.resolve || !exceptions)
 		return;
@@ -228,7 +225,7 @@ static bool parent_value(struct composer *composer, const struct match_value *va
 	if (value->literal || glob_parse(value->text, false, &glob, NULL) < 0 || !glob.subtree ||
 	    glob.itself || glob.n_components == 0)
 		return false;
-	text = end = take(composer, len + 3);
+	text = end = composer_take(composer, len + 3);
 	if (!text)
 		return false;
 	skipped = glob.excludes;
@@ -249,7 +246,7 @@ static bool parent_value(struct composer *composer, const struct match_value *va
 static struct match_list list_parents(struct composer *composer, const struct match_list *list,
 				      bool is_exception)
 {
-	struct match_value *values = take(composer, 2 * list->n_values * sizeof(*values));
+	struct match_value *values = composer_take(composer, 2 * list->n_values * sizeof(*values));
 	struct match_list parents = *list;
 	size_t n = 0;
 
@@ -269,7 +266,7 @@ static struct match_list list_parents(struct composer *composer, const struct ma
 
 static void except_parents(struct composer *composer, struct rule *rule)
 {
-	struct condition *all = take(composer, rule->n_exceptions * sizeof(*all));
+	struct condition *all = composer_take(composer, rule->n_exceptions * sizeof(*all));
 
 	for (size_t i = 0; all && i < rule->n_exceptions; i++) {
 		struct match_list *list = &all[i].lists[MATCH_PATH];
@@ -295,7 +292,7 @@ static void add_directories(struct composer *composer, const struct rule *rule)
 	except_parents(composer, &more);
 	for (size_t i = 0; i < list->n_values; i++)
 		if (!match_value_excludes(&list->values[i])) {
-			(void)add_rule(composer, &more);
+			(void)composer_add_rule(composer, &more);
 			return;
 		}
 }
@@ -305,7 +302,7 @@ static void add_directories(struct composer *composer, const struct rule *rule)
 static struct match_list list_path(struct composer *composer, const char *path,
 				   struct policy_place place)
 {
-	struct match_value *value = take(composer, sizeof(*value));
+	struct match_value *value = composer_take(composer, sizeof(*value));
 
 	if (value)
 		*value = (struct match_value){ .text = path, .place = place, .literal = true };
@@ -317,7 +314,8 @@ static struct match_list list_path(struct composer *composer, const char *path,
 static void add_excepts(struct composer *composer, const struct composed_path *path,
 			struct rule *rule)
 {
-	struct condition *exceptions = take(composer, path->n_excepts * sizeof(*exceptions));
+	struct condition *exceptions =
+		composer_take(composer, path->n_excepts * sizeof(*exceptions));
 
 	for (size_t i = 0; exceptions && i < path->n_excepts; i++) {
 		exceptions[i] = (struct condition){ .operations = path->excepts[i].operations,
@@ -327,24 +325,6 @@ static void add_excepts(struct composer *composer, const struct composed_path *p
 	}
 	rule->exceptions = exceptions;
 	rule->n_exceptions = exceptions ? path->n_excepts : 0;
-}
-
-struct cover {
-	size_t number;	  /* number of its rule */
-	const char *path; /* before links are resolved */
-	bool is_of_host;  /* the host's own files, which other grants may also show; it only counts
-			     as a cover if the rules around it are about a tmpfs */
-	bool is_tmpfs;
-	bool adds; /* the operations of covers around it that show the host's files apply, too */
-};
-
-static void add_cover(struct composer *composer, struct cover cover)
-{
-	struct cover *row = arena_add_row(composer->arena, &composer->covers, sizeof(*row));
-
-	composer->no_memory |= !row;
-	if (row)
-		*row = cover;
 }
 
 void compose_add(struct composer *composer, enum composed_kind kind,
@@ -365,240 +345,13 @@ void compose_add(struct composer *composer, enum composed_kind kind,
 	rule.match.lists[MATCH_PATH] = list_path(composer, path->path, path->place);
 	add_excepts(composer, path, &rule);
 	resolve_rule(composer, &rule);
-	(void)add_rule(composer, &rule);
+	(void)composer_add_rule(composer, &rule);
 	if (is_cover)
-		add_cover(composer, (struct cover){ .number = composer->policy.n_rules - 1,
+		cover_add(composer, (struct cover){ .number = composer->policy.n_rules - 1,
 						    .path = path->path,
 						    .is_of_host = kind != COMPOSE_COVER,
 						    .is_tmpfs = kind == COMPOSE_TMPFS,
 						    .adds = kind == COMPOSE_ADD });
-}
-
-static const struct cover *cover_at(const struct composer *composer, size_t i)
-{
-	const struct cover *covers = composer->covers.rows;
-
-	return i < composer->covers.n_rows ? &covers[i] : NULL;
-}
-
-static bool is_below(const char *path, const char *directory)
-{
-	return path_is_at_or_below(path, directory) && strcmp(path, directory) != 0;
-}
-
-/* Are the rules around the path about files of a tmpfs? */
-static bool is_in_private(const struct composer *composer, const char *path)
-{
-	const char *home = composer->with.home, *real = path;
-	const struct cover *cover;
-
-	if (composer->with.resolve)
-		real = composer->with.resolve(composer->with.context, path);
-	if (home && path_is_at_or_below(real, home))
-		return true;
-	for (size_t i = 0; (cover = cover_at(composer, i)); i++)
-		if (cover->is_tmpfs && (is_below(path, cover->path) || is_below(real, cover->path)))
-			return true;
-	return view_is_in_private(path);
-}
-
-static const char *path_of(const struct rule *rule)
-{
-	return rule->match.lists[MATCH_PATH].values[0].text;
-}
-
-/* Does a mount of other files, or a tmpfs, lie below the directory and at or above the path? */
-static bool is_covered_between(const struct composer *composer, const char *directory,
-			       const char *path)
-{
-	const char *home = composer->with.home;
-	const struct cover *cover;
-
-	if (home && is_below(home, directory) && path_is_at_or_below(path, home))
-		return true;
-	for (size_t i = 0; (cover = cover_at(composer, i)); i++) {
-		const char *at = path_of(&composer->policy.rules[cover->number]);
-
-		if ((cover->is_tmpfs || !cover->is_of_host) && is_below(at, directory) &&
-		    path_is_at_or_below(path, at))
-			return true;
-	}
-	return false;
-}
-
-/* Does the cover show the host's files of a directory in which @path is one of them? */
-static bool shows_around(const struct composer *composer, const struct cover *cover,
-			 const char *path)
-{
-	const char *directory = path_of(&composer->policy.rules[cover->number]);
-
-	return cover->is_of_host && !cover->is_tmpfs && is_below(path, directory) &&
-	       is_in_private(composer, cover->path) &&
-	       !is_covered_between(composer, directory, path);
-}
-
-/* The operations granted by the cover and, if it shows the host's own files, by other covers of its
- * path. */
-static uint64_t granted_at(const struct composer *composer, const struct cover *cover)
-{
-	const struct rule *rules = composer->policy.rules;
-	const char *path = path_of(&rules[cover->number]);
-	uint64_t operations = rules[cover->number].match.operations;
-	const struct cover *other;
-
-	for (size_t i = 0; cover->is_of_host && (other = cover_at(composer, i)); i++)
-		if (strcmp(path_of(&rules[other->number]), path) == 0 ||
-		    (cover->adds && shows_around(composer, other, path)))
-			operations |= rules[other->number].match.operations;
-	return operations;
-}
-
-static bool is_in(const char *path, const struct rule *rule, bool itself)
-{
-	const struct match_list *list = &rule->match.lists[MATCH_PATH];
-
-	for (size_t i = 0; i < list->n_values; i++)
-		if (is_below(path, list->values[i].text) ||
-		    (itself && strcmp(path, list->values[i].text) == 0))
-			return true;
-	return false;
-}
-
-/* The next grant from rule @at on that is below a path of @rule, or with @itself one of its paths;
- * NULL after the last. */
-static const struct rule *next_grant(const struct composer *composer, size_t *at,
-				     const struct rule *rule, bool itself)
-{
-	for (; *at < composer->policy.n_rules; (*at)++) {
-		const struct rule *other = &composer->policy.rules[*at];
-
-		if (other->action == POLICY_ALLOW && other->match.lists[MATCH_PATH].n_values > 0 &&
-		    is_in(path_of(other), rule, itself))
-			return &composer->policy.rules[(*at)++];
-	}
-	return NULL;
-}
-
-/* Adds @rule as a denial with exceptions for the grants below its paths; with @itself also for
- * those of its paths. */
-static void deny_but_grants(struct composer *composer, struct rule *rule, bool itself)
-{
-	const struct rule *grant;
-	struct condition *exceptions;
-	size_t n = 0;
-
-	for (size_t at = composer->n_original; next_grant(composer, &at, rule, itself);)
-		n++;
-	exceptions = take(composer, n * sizeof(*exceptions));
-	rule->action = POLICY_DENY;
-	rule->exceptions = exceptions;
-	rule->n_exceptions = 0;
-	for (size_t at = composer->n_original;
-	     exceptions && (grant = next_grant(composer, &at, rule, itself));)
-		exceptions[rule->n_exceptions++] =
-			(struct condition){ .operations = grant->match.operations,
-					    .lists[MATCH_PATH] = grant->match.lists[MATCH_PATH],
-					    .place = grant->place };
-	(void)add_rule(composer, rule);
-}
-
-/* The paths that the grant excludes from these operations; 0: from all operations. */
-static struct match_list list_excepted(struct composer *composer, const struct rule *grant,
-				       uint64_t operations)
-{
-	struct match_list list = { .present = true, .place = grant->place };
-	struct match_value *values;
-
-	for (size_t i = 0; i < grant->n_exceptions; i++)
-		list.n_values += grant->exceptions[i].lists[MATCH_PATH].n_values;
-	values = take(composer, list.n_values * sizeof(*values));
-	list.values = values;
-	list.n_values = 0;
-	for (size_t i = 0; values && i < grant->n_exceptions; i++) {
-		const struct match_list *one = &grant->exceptions[i].lists[MATCH_PATH];
-
-		if (grant->exceptions[i].operations != operations || one->n_values == 0)
-			continue;
-		memcpy(values + list.n_values, one->values, one->n_values * sizeof(*values));
-		list.n_values += one->n_values;
-	}
-	return list;
-}
-
-/* Denies the paths that a grant excludes: the rules around it, which are about other files, might
- * allow them. */
-static void deny_excepted(struct composer *composer, size_t number)
-{
-	const struct rule grant = composer->policy.rules[number];
-	struct rule rule = grant;
-
-	for (int i = 0; i < 2 && grant.n_exceptions > 0; i++) {
-		uint64_t operations = i == 0 ? 0 : operation_set("fs.write");
-
-		rule.match.lists[MATCH_PATH] = list_excepted(composer, &grant, operations);
-		rule.match.operations = operations ? operations : view_file_operations();
-		if (rule.match.lists[MATCH_PATH].n_values > 0)
-			deny_but_grants(composer, &rule, true);
-	}
-}
-
-/* At the cover's path only its own grants apply, and those below it. */
-static void deny_around(struct composer *composer, const struct cover *cover)
-{
-	struct rule rule = composer->policy.rules[cover->number];
-
-	rule.match.operations = operation_set("fs.*") & ~granted_at(composer, cover);
-	if (rule.match.operations)
-		deny_but_grants(composer, &rule, false);
-	deny_excepted(composer, cover->number);
-}
-
-/* The values of a policy's rule that name paths below the grant's. */
-static struct match_list list_below(struct composer *composer, const struct rule *rule,
-				    const struct rule *grant)
-{
-	const struct match_list *all = &rule->match.lists[MATCH_PATH];
-	struct match_value *values = take(composer, all->n_values * sizeof(*values));
-	const char *project = composer->with.project ? composer->with.project : ".";
-	struct match_list list = { .present = true, .values = values, .place = all->place };
-
-	for (size_t i = 0; values && i < all->n_values; i++) {
-		const char *path = NULL;
-		struct glob glob;
-
-		if (parse_plain(&all->values[i], &glob) && !glob.excludes)
-			path = named_path(composer, &glob, project);
-		if (path && is_in(path, grant, false))
-			values[list.n_values++] = all->values[i];
-	}
-	return list;
-}
-
-/* If a policy's rule makes a path below a tmpfs readable, the host's file is mounted there. The
- * grant of the tmpfs is about its own files: exclude that file from writing and executing. */
-static void except_shown(struct composer *composer, size_t number)
-{
-	const struct rule grant = composer->policy.rules[number];
-	struct condition *all =
-		take(composer, (grant.n_exceptions + composer->n_original) * sizeof(*all));
-	size_t n = grant.n_exceptions;
-
-	if (!all)
-		return;
-	if (n > 0)
-		memcpy(all, grant.exceptions, n * sizeof(*all));
-	for (size_t i = 0; i < composer->n_original; i++) {
-		const struct rule *rule = &composer->policy.rules[i];
-
-		if (rule->action != POLICY_ALLOW || !(rule->match.operations & view_reads()))
-			continue;
-		all[n] = (struct condition){ .operations = grant.match.operations,
-					     .place = grant.place };
-		all[n].lists[MATCH_PATH] = list_below(composer, rule, &grant);
-		n += all[n].lists[MATCH_PATH].n_values > 0;
-	}
-	((struct rule *)composer->rules.rows)[number].exceptions = all;
-	((struct rule *)composer->rules.rows)[number].n_exceptions = n;
 }
 
 /* ---- the implicit view ---- */
@@ -644,7 +397,7 @@ static const char *setting_path(struct composer *composer, const char *text)
 static const char *shown_at(struct composer *composer, const char *path, const char *source,
 			    const char *target)
 {
-	char *shown = take(composer, strlen(target) + strlen(path) - strlen(source) + 1);
+	char *shown = composer_take(composer, strlen(target) + strlen(path) - strlen(source) + 1);
 
 	if (!shown)
 		return target;
@@ -660,15 +413,15 @@ static bool move_value(struct composer *composer, const struct match_value *valu
 	const char *project = composer->with.project ? composer->with.project : ".", *path;
 	struct glob glob;
 
-	if (!parse_plain(value, &glob))
+	if (!composer_parse_plain(value, &glob))
 		return false;
-	path = named_path(composer, &glob, project);
+	path = composer_name_path(composer, &glob, project);
 	if (!path)
 		return false;
 	*ret = *value;
 	if (path_is_at_or_below(path, source))
 		target = shown_at(composer, path, source, target);
-	else if (glob.subtree && (is_below(source, path) || strcmp(path, "/") == 0))
+	else if (glob.subtree && (path_is_at_or_below(source, path) || strcmp(path, "/") == 0))
 		glob.itself = true;
 	else
 		return false;
@@ -680,7 +433,7 @@ static bool move_value(struct composer *composer, const struct match_value *valu
 static bool move_list(struct composer *composer, struct match_list *list, const char *source,
 		      const char *target)
 {
-	struct match_value *values = take(composer, list->n_values * sizeof(*values));
+	struct match_value *values = composer_take(composer, list->n_values * sizeof(*values));
 	bool is_shown = false;
 	size_t n = 0;
 
@@ -699,7 +452,7 @@ static bool move_list(struct composer *composer, struct match_list *list, const 
 static void move_exceptions(struct composer *composer, struct rule *rule, const char *source,
 			    const char *target)
 {
-	struct condition *kept = take(composer, rule->n_exceptions * sizeof(*kept));
+	struct condition *kept = composer_take(composer, rule->n_exceptions * sizeof(*kept));
 	size_t n = 0;
 
 	for (size_t i = 0; kept && i < rule->n_exceptions; i++) {
@@ -723,7 +476,7 @@ static void move_denials(struct composer *composer, size_t n_rules, const char *
 		    !move_list(composer, &rule.match.lists[MATCH_PATH], source, target))
 			continue;
 		move_exceptions(composer, &rule, source, target);
-		(void)add_rule(composer, &rule);
+		(void)composer_add_rule(composer, &rule);
 	}
 }
 
@@ -785,7 +538,8 @@ static void add_settings(struct composer *composer, const struct policy *policy)
 			path.operations = operation_set("fs.*");
 			compose_add(composer, COMPOSE_GRANT, &path);
 		} else if (secret) {
-			char *inside = take(composer, sizeof(VIEW_SECRETS) + strlen(secret) + 1);
+			char *inside =
+				composer_take(composer, sizeof(VIEW_SECRETS) + strlen(secret) + 1);
 
 			path.name = "env.secrets";
 			path.path = inside;
@@ -822,12 +576,12 @@ static const struct match_value forwarded_protocols[] = { { .text = "tcp" } };
 static void add_port(struct composer *composer, const struct setting *setting, size_t kind,
 		     struct condition ret[2])
 {
-	struct match_value *port = take(composer, sizeof(*port));
+	struct match_value *port = composer_take(composer, sizeof(*port));
 	char text[sizeof("65535")];
 	char *kept;
 
 	(void)snprintf(text, sizeof(text), "%u", (unsigned)(uint16_t)setting->number);
-	kept = take(composer, sizeof(text));
+	kept = composer_take(composer, sizeof(text));
 	if (!port || !kept)
 		return;
 	memcpy(kept, text, sizeof(text));
@@ -849,7 +603,7 @@ static void add_port(struct composer *composer, const struct setting *setting, s
 static const struct condition *add_ports(struct composer *composer, const struct policy *policy,
 					 size_t *ret_n)
 {
-	struct condition *ports = take(composer, 2 * policy->n_settings * sizeof(*ports));
+	struct condition *ports = composer_take(composer, 2 * policy->n_settings * sizeof(*ports));
 	size_t n = 0;
 
 	for (size_t i = 0; ports && i < policy->n_settings; i++)
@@ -860,14 +614,15 @@ static const struct condition *add_ports(struct composer *composer, const struct
 				continue;
 			add_port(composer, setting, k, &ports[n]);
 			for (size_t last = n + 2; n < last; n++)
-				(void)add_rule(composer, &(struct rule){
-								 .name = forwarded[k].name,
-								 .action = POLICY_ALLOW,
-								 .match = ports[n],
-								 .constraints.max_file_size_bytes =
-									 UINT64_MAX,
-								 .place = ports[n].place,
-							 });
+				(void)composer_add_rule(composer,
+							&(struct rule){
+								.name = forwarded[k].name,
+								.action = POLICY_ALLOW,
+								.match = ports[n],
+								.constraints.max_file_size_bytes =
+									UINT64_MAX,
+								.place = ports[n].place,
+							});
 		}
 	*ret_n = n;
 	return ports;
@@ -882,7 +637,7 @@ static void add_network(struct composer *composer, const struct policy *policy)
 
 	for (size_t i = 0; ports && i < n; i++) {
 		size_t n_own = implied[i].n_exceptions;
-		struct condition *all = take(composer, (n_own + n_ports) * sizeof(*all));
+		struct condition *all = composer_take(composer, (n_own + n_ports) * sizeof(*all));
 
 		if (all && n_ports > 0 && implied[i].action == POLICY_DENY) {
 			if (n_own > 0)
@@ -891,7 +646,7 @@ static void add_network(struct composer *composer, const struct policy *policy)
 			implied[i].exceptions = all;
 			implied[i].n_exceptions = n_own + n_ports;
 		}
-		(void)add_rule(composer, &implied[i]);
+		(void)composer_add_rule(composer, &implied[i]);
 	}
 }
 
@@ -905,7 +660,7 @@ void compose_begin(struct composer *composer, const struct policy *policy,
 		composer->policy.rules = NULL;
 		composer->policy.n_rules = 0;
 	} else {
-		struct policy_source *source = take(composer, sizeof(*source));
+		struct policy_source *source = composer_take(composer, sizeof(*source));
 
 		for (int i = 0; i < N_CLASSES; i++)
 			composer->policy.defaults[i] = POLICY_DENY;
@@ -915,7 +670,7 @@ void compose_begin(struct composer *composer, const struct policy *policy,
 			*source = no_source;
 	}
 	for (size_t i = 0; policy && i < policy->n_rules; i++) {
-		struct rule *rule = add_rule(composer, &policy->rules[i]);
+		struct rule *rule = composer_add_rule(composer, &policy->rules[i]);
 
 		if (rule && with->is_worst_case)
 			assume_worst(composer, rule);
@@ -937,19 +692,13 @@ void compose_begin(struct composer *composer, const struct policy *policy,
 
 int compose_finish(struct composer *composer, const struct policy **ret)
 {
-	const struct cover *cover;
 	struct policy *policy;
 
 	if (composer->no_memory)
 		return -ENOMEM;
 	deny_where_shown(composer);
-	for (size_t i = 0; (cover = cover_at(composer, i)); i++)
-		if (!cover->is_of_host || is_in_private(composer, cover->path))
-			deny_around(composer, cover);
-	for (size_t i = 0; (cover = cover_at(composer, i)); i++)
-		if (cover->is_tmpfs)
-			except_shown(composer, cover->number);
-	policy = take(composer, sizeof(*policy));
+	covers_apply(composer);
+	policy = composer_take(composer, sizeof(*policy));
 	if (composer->no_memory)
 		return -ENOMEM;
 	*policy = composer->policy;
