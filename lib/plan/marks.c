@@ -333,14 +333,6 @@ static bool follow_link(const struct host_link *link, const char *rest, char ret
 	return append_path(ret, link->target) && append_path(ret, rest);
 }
 
-/* Does @link's target lead through @path? */
-static bool leads_to(const struct host_link *link, const char *path)
-{
-	char target[PATH_MAX];
-
-	return follow_link(link, "", target) && path_is_at_or_below(target, path);
-}
-
 /* The number of the first link on the way to @path; n_links if there is none. */
 static size_t find_link(const struct host *host, const char *path)
 {
@@ -354,52 +346,43 @@ static size_t find_link(const struct host *host, const char *path)
 	return found;
 }
 
-/* Marks the links on the way to @path, also those behind links. */
-static void find_links_on_the_way(const struct host *host, const char *path, bool *is_on_the_way)
+/* Finds the links on the way to @path, also those behind links; without @with_first only these. */
+static void find_links_on_the_way(const struct host *host, const char *path, bool with_first,
+				  bool *is_on_the_way)
 {
-	char here[PATH_MAX], next[PATH_MAX];
+	char here[PATH_MAX] = "", next[PATH_MAX];
 	size_t i;
 
-	here[0] = '\0';
 	if (!append_path(here, path))
 		return;
 	for (size_t n = 0; n <= host->n_links && (i = find_link(host, here)) < host->n_links; n++) {
 		const struct host_link *link = &host->links[i];
 
-		is_on_the_way[i] = true;
+		is_on_the_way[i] |= n > 0 || with_first;
 		if (!follow_link(link, here + strlen(link->path), next))
 			return;
 		memcpy(here, next, strlen(next) + 1);
 	}
 }
 
-static bool is_behind_another(const struct host *host, const struct host_link *link)
-{
-	for (size_t i = 0; i < host->n_links; i++)
-		if (&host->links[i] != link && leads_to(&host->links[i], link->path))
-			return true;
-	return false;
-}
-
 void mark_links(struct planner *planner)
 {
 	const struct host *host = planner->host;
-	bool *is_on_the_way = planner_alloc(planner, host->n_links * sizeof(*is_on_the_way));
+	bool *is_on_the_way = planner_alloc(planner, (host->n_links + 1) * sizeof(*is_on_the_way));
 	size_t n = planner->view.marks.n_rows;
 
 	for (size_t i = 0; is_on_the_way && i < n && host->n_links > 0; i++) {
 		const struct mark *mark = mark_at(planner, i);
+		bool is_named = !(mark->flags & MARK_OURS) && (mark->rights & RIGHTS_SEEN);
 
-		if (mark->kind == MARK_ALLOW && !(mark->flags & MARK_OURS) && !mark->source &&
-		    (mark->rights & RIGHTS_SEEN))
-			find_links_on_the_way(host, mark->path, is_on_the_way);
+		/* Of a program that is only started, the first link is in a directory that is
+		 * shown. */
+		if (mark->kind == MARK_ALLOW && !mark->source)
+			find_links_on_the_way(host, mark->path, is_named, is_on_the_way);
 	}
-	for (size_t i = 0; is_on_the_way && i < host->n_links; i++) {
-		const struct host_link *link = &host->links[i];
-
-		if (is_on_the_way[i] || is_behind_another(host, link))
-			mark_link(planner, link->path, link->target);
-	}
+	for (size_t i = 0; is_on_the_way && i < host->n_links; i++)
+		if (is_on_the_way[i])
+			mark_link(planner, host->links[i].path, host->links[i].target);
 }
 
 /* ---- all marks, in the order of their dependencies ---- */

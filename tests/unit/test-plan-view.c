@@ -347,10 +347,14 @@ static void links_that_only_lead_to_denials_are_not_made(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	planning_load(&planning,
-		      "capabilities:\n" RULE("sockets", ALL_FILES, "/var/run/x.sock", "deny"));
+	planning_load(&planning, "capabilities:\n" RULE("sockets", ALL_FILES,
+							"[/var/run/x.sock, /srv/denied]", "deny"));
+	know_link(&planning, "/srv/denied", "/opt/now", 0);
+	know_link(&planning, "/opt/now", "v1", 0);
+	know(&planning, "/opt/v1", HOST_DIRECTORY);
 	expect_plan(&planning);
 	expect(!find_step(&planning, STEP_LINK, "/var/run"));
+	expect(!find_step(&planning, STEP_LINK, "/opt/now"));
 }
 
 static void a_link_of_another_user_is_refused(void)
