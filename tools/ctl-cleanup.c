@@ -156,8 +156,17 @@ static int drop_privileges(struct cleanup *cleanup)
 		return 0;
 	(void)snprintf(text, sizeof(text), "%.*s", (int)(name - work), work);
 	parent = path_open_no_links(AT_FDCWD, text, O_PATH | O_DIRECTORY);
-	if (parent < 0 || faccessat(parent, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+	r = parent < 0						     ? parent
+	    : faccessat(parent, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 ? -errno
+								     : 0;
+	/* The work directory is removed when this is done. */
+	if (r == -ENOENT)
 		return 0;
+	if (r < 0)
+		return error_fill(&cleanup->why, r, NULL,
+				  "check the directory of --out in it, where programs may have "
+				  "set-user-ID bits; then repeat 'sbx-ctl gc'",
+				  "cannot look for the directory of --out in '%s'", text);
 	(void)snprintf(text, sizeof(text), "%.*s", (int)(end - name - 1), name + 1);
 	r = cleanup->dry_run ? 0 : directory_drop_privileges(parent, text);
 	return r < 0 ? error_fill(&cleanup->why, r, NULL,

@@ -144,6 +144,19 @@ put_out
 chmod u+s place/d.sbx-work-1/program
 run sbx-ctl gc
 check later_bits_are_the_users test -u place/d.sbx-work-1/program
+# A link where its parent was: nothing is removed before that is looked through.
+mkdir -p place/.d.sbx-work-1.sbx-work-2/work
+put_out
+mv place moved
+ln -s moved place
+run sbx-ctl gc
+check gc_fails_if_it_cannot_look_for_out has_status 125
+check gc_says_where_it_could_not_look err_has "cannot look for the directory of --out in '$work/place/'"
+check gc_removes_nothing_then test -d moved/.d.sbx-work-1.sbx-work-2 -a -d "$sandboxes/o"
+rm place
+mv moved place
+run sbx-ctl gc
+check gc_clears_the_bits_afterwards test "$(stat -c %a place/d.sbx-work-1/program)" = 755 -a ! -e "$sandboxes/o"
 
 # Work directories of --out, which the entry names, and the archive whose writer was killed.
 mkdir -p place/.v.sbx-work-1/work place/.v.sbx-layer-1 place/other
