@@ -691,6 +691,10 @@ static void explain_link(struct planner *planner, const struct host_path *facts)
 		return;
 	}
 	text_add_word_string(&word, directory);
+	if (text_status(&word) < 0) {
+		planner->memory.is_exhausted = true;
+		return;
+	}
 	sbx_error_fix(planner->err, "name the directory that it leads to: --cwd %s%s%s",
 		      text_string(&word), is_directory_there(planner, directory) ? "" : " --read ",
 		      is_directory_there(planner, directory) ? "" : text_string(&word));
