@@ -484,24 +484,6 @@ static const char *where_to_create(const struct place *place)
 	return place->source ? place->source : place->path;
 }
 
-/* The places from @place on in its directory that are refused like it: one command creates all. */
-static const char *missing_names(struct planner *planner, const struct place *place,
-				 const struct shown *carrier)
-{
-	const struct place *end = planner->view.places + planner->view.n_places;
-	struct text *text = &planner->memory.text;
-
-	text_reset(text);
-	text_add_word_string(text, where_to_create(place));
-	for (const struct place *next = place + 1; next < end; next++)
-		if (next->parent == place->parent && could_be_created(planner, next, carrier) &&
-		    text->len + strlen(where_to_create(next)) < NAMES_BYTES) {
-			text_add_char(text, ' ');
-			text_add_word_string(text, where_to_create(next));
-		}
-	return planner_take_text(planner);
-}
-
 /* Git fails at a directory that has the name of one of its files. */
 static bool is_file_of_git(const char *path)
 {
@@ -514,17 +496,49 @@ static bool is_file_of_git(const char *path)
 	return false;
 }
 
+/* Is the place's content part of the carrier's mount, with no other mount on the way? */
+static bool is_carried_by(const struct place *place, const struct shown *carrier)
+{
+	const struct place *at = place->parent;
+
+	while (at && at != carrier->place && !differs(at, carrier))
+		at = at->parent;
+	return at == carrier->place;
+}
+
+/* The places from @place on that are refused like it, so that one start names all; either the files
+ * of git or the others. */
+static const char *missing_names(struct planner *planner, const struct place *place,
+				 const struct shown *carrier, bool are_of_git)
+{
+	const struct place *end = planner->view.places + planner->view.n_places;
+	struct text *text = &planner->memory.text;
+
+	text_reset(text);
+	for (const struct place *next = place; next < end; next++) {
+		const char *name = where_to_create(next);
+
+		if (is_file_of_git(next->path) != are_of_git || !is_carried_by(next, carrier) ||
+		    !could_be_created(planner, next, carrier) ||
+		    (next != place && text->len + strlen(name) >= NAMES_BYTES / 2))
+			continue;
+		text_add_char(text, ' ');
+		text_add_word_string(text, name);
+	}
+	return planner_take_text(planner);
+}
+
 static const char *how_to_create(struct planner *planner, const struct place *place,
 				 const struct shown *carrier)
 {
-	_cleanup_text_ struct text word = TEXT_INIT;
+	const char *files = missing_names(planner, place, carrier, true);
+	const char *others = missing_names(planner, place, carrier, false);
 
-	if (!is_file_of_git(place->path))
-		return planner_format(planner, "mkdir -p %s; or touch, for a file",
-				      missing_names(planner, place, carrier));
-	text_add_word_string(&word, where_to_create(place));
-	planner->memory.is_exhausted |= text_status(&word) < 0;
-	return planner_format(planner, "touch %s", text_string(&word));
+	if (files[0] && others[0])
+		return planner_format(planner, "touch%s; mkdir -p%s, or touch for a file", files,
+				      others);
+	return files[0] ? planner_format(planner, "touch%s", files)
+			: planner_format(planner, "mkdir -p%s; or touch, for a file", others);
 }
 
 /* A missing name needs no mask; but if the command could create it, its denial cannot be

@@ -140,10 +140,23 @@ static void a_missing_file_of_git_is_not_made_a_directory(void)
 {
 	_cleanup_planning_ struct planning planning;
 
-	open_with(&planning, RULE("git", ALL_FILES, "[./config.worktree, ./hooks]", "deny"));
+	open_with(&planning, RULE("git", ALL_FILES, "[./config.worktree]", "deny"));
 	expect_refusal(&planning, -EOPNOTSUPP);
 	expect(says(&planning, "denies at '" PROJECT "/config.worktree'", "does not exist",
 		    "create it (touch " PROJECT "/config.worktree), or"));
+}
+
+static void all_missing_files_and_directories_of_git_are_named(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning,
+		  RULE("git", ALL_FILES, "[./config.worktree, ./hooks, ./a/commondir]", "deny"));
+	know(&planning, PROJECT "/a", HOST_DIRECTORY);
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "denies at '" PROJECT "/a/commondir'", "does not exist",
+		    "(touch " PROJECT "/a/commondir " PROJECT "/config.worktree; mkdir -p " PROJECT
+		    "/hooks, or touch for a file)"));
 }
 
 static void a_missing_name_in_a_read_only_place_needs_nothing(void)
@@ -710,6 +723,7 @@ static const struct test tests[] = {
 	TEST(a_missing_name_that_could_be_made_is_refused),
 	TEST(one_command_creates_all_missing_names),
 	TEST(a_missing_file_of_git_is_not_made_a_directory),
+	TEST(all_missing_files_and_directories_of_git_are_named),
 	TEST(a_missing_name_in_a_read_only_place_needs_nothing),
 	TEST(a_missing_name_that_may_be_written_but_not_read_is_refused),
 	TEST(directories_around_what_is_read_only_become_mounts),
