@@ -147,8 +147,30 @@ static const char *write_glob(struct composer *composer, const char *path, const
 	return text;
 }
 
-/* The same value for the real path; false if it names that already. */
-static bool resolve_value(struct composer *composer, const struct match_value *value,
+static const char *setting_path(struct composer *composer, const char *text)
+{
+	const char *project = composer->with.project ? composer->with.project : ".";
+	const char *path = view_setting_path(text, project, composer->arena);
+
+	composer->no_memory |= !path;
+	return path ? path : "/";
+}
+
+/* What a mount shows at a path has nothing to do with the host's link of that name. */
+static bool is_in_mount(struct composer *composer, const char *path)
+{
+	struct policy_mount mount;
+
+	for (size_t i = 0; policy_get_mount(&composer->policy, i, &mount); i++)
+		if (mount.source &&
+		    path_is_at_or_below(path, setting_path(composer, mount.target->text)))
+			return true;
+	return false;
+}
+
+/* The same value for the real path; false if it names that already. @widens: the command may do
+ * more with it. */
+static bool resolve_value(struct composer *composer, const struct match_value *value, bool widens,
 			  struct match_value *ret)
 {
 	const char *path, *real;
@@ -158,14 +180,15 @@ static bool resolve_value(struct composer *composer, const struct match_value *v
 		return false;
 	path = composer_name_path(composer, &glob, composer->with.project);
 	real = path ? composer->with.resolve(composer->with.context, path) : NULL;
-	if (!real || strcmp(real, path) == 0 || strcmp(real, "/") == 0)
+	if (!real || strcmp(real, path) == 0 || strcmp(real, "/") == 0 ||
+	    (widens && is_in_mount(composer, path)))
 		return false;
 	*ret = *value;
 	ret->text = value->literal ? real : write_glob(composer, real, &glob);
 	return true;
 }
 
-static void resolve_list(struct composer *composer, struct match_list *list)
+static void resolve_list(struct composer *composer, struct match_list *list, bool widens)
 {
 	struct match_value *values = composer_take(composer, 2 * list->n_values * sizeof(*values));
 	size_t n = list->n_values;
@@ -174,7 +197,8 @@ static void resolve_list(struct composer *composer, struct match_list *list)
 		return;
 	memcpy(values, list->values, n * sizeof(*values));
 	for (size_t i = 0; i < list->n_values; i++)
-		n += resolve_value(composer, &list->values[i], &values[n]);
+		n += resolve_value(composer, &list->values[i],
+				   widens && !match_value_excludes(&list->values[i]), &values[n]);
 	list->values = values;
 	list->n_values = n;
 }
@@ -182,15 +206,16 @@ static void resolve_list(struct composer *composer, struct match_list *list)
 /* The kernel sees a file's real path: add that path to a rule about a symbolic link. */
 static void resolve_rule(struct composer *composer, struct rule *rule)
 {
+	bool permits = policy_permits(rule->action);
 	struct condition *exceptions =
 		composer_take(composer, rule->n_exceptions * sizeof(*exceptions));
 
 	if (!composer->with.resolve || !exceptions)
 		return;
-	resolve_list(composer, &rule->match.lists[MATCH_PATH]);
+	resolve_list(composer, &rule->match.lists[MATCH_PATH], permits);
 	for (size_t i = 0; i < rule->n_exceptions; i++) {
 		exceptions[i] = rule->exceptions[i];
-		resolve_list(composer, &exceptions[i].lists[MATCH_PATH]);
+		resolve_list(composer, &exceptions[i].lists[MATCH_PATH], !permits);
 	}
 	rule->exceptions = exceptions;
 }
@@ -383,15 +408,6 @@ static void add_view(struct composer *composer, const struct policy *policy)
 }
 
 /* ---- mounts, sockets and secrets ---- */
-
-static const char *setting_path(struct composer *composer, const char *text)
-{
-	const char *project = composer->with.project ? composer->with.project : ".";
-	const char *path = view_setting_path(text, project, composer->arena);
-
-	composer->no_memory |= !path;
-	return path ? path : "/";
-}
 
 /* The path at which the mount at @target shows @path, which is @source or below it. */
 static const char *shown_at(struct composer *composer, const char *path, const char *source,
@@ -706,39 +722,14 @@ int compose_finish(struct composer *composer, const struct policy **ret)
 	return 0;
 }
 
-/* Resolves links for a policy whose mounts are known. */
-struct outside {
-	const struct policy *policy;
-	const char *project;
-	struct arena *arena;
-	const char *(*resolve)(void *arena, const char *path);
-};
-
-/* What a mount shows at a path has nothing to do with the links that the host has there. */
-static const char *resolve_outside(void *context, const char *path)
-{
-	const struct outside *outside = context;
-	const char *project = outside->project ? outside->project : ".";
-	struct policy_mount mount;
-
-	for (size_t i = 0; policy_get_mount(outside->policy, i, &mount); i++) {
-		const char *target = view_setting_path(mount.target->text, project, outside->arena);
-
-		if (target && mount.source && path_is_at_or_below(path, target))
-			return path;
-	}
-	return outside->resolve(outside->arena, path);
-}
-
 int policy_compile_composed(const struct policy *policy, const char *project,
 			    const char *(*resolve)(void *arena, const char *path), void **ret_block,
 			    size_t *ret_n_bytes, struct sbx_error *err)
 {
 	struct arena arena = ARENA_INIT;
-	struct outside outside = { policy, project, &arena, resolve };
 	const struct composition with = { .project = project,
-					  .resolve = resolve ? resolve_outside : NULL,
-					  .context = &outside };
+					  .resolve = resolve,
+					  .context = &arena };
 	const struct policy *composed;
 	struct composer composer;
 	int r;

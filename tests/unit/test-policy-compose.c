@@ -124,6 +124,11 @@ static void a_link_below_a_mount_is_not_resolved(void)
 	(void)snprintf(mounted, sizeof(mounted), "%smounts: [{source: /srv, target: /m}]\n", yaml);
 	expect(allows(yaml, "exec", "/other/a"));
 	expect(allows(mounted, "exec", "/m/link/a") && !allows(mounted, "exec", "/other/a"));
+	/* A denial is about both. */
+	expect(!allows(
+		"mounts: [{source: /srv, target: /m}, {target: /other, mode: rw}]\n"
+		"capabilities: [{name: d, action: deny, match: {op: fs.*, path: /m/link}}]\n",
+		"fs.read", "/other/a"));
 }
 
 /* Does the composed policy protect special addresses from permissions without 'cidr'? */
