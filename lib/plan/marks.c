@@ -293,75 +293,74 @@ static int mark_rules(struct planner *planner)
 
 /* ---- symbolic links of the host, created again inside if a marked path leads through them ---- */
 
-/* Appends to @ret the components of @path, also "..", which removes the last one; false if it gets
- * too long. */
-static bool append_path(char ret[static PATH_MAX], const char *path)
+/* Moves the next component from @rest to the end of @done, where ".." removes the last one; false
+ * at the end, or if it is too long. */
+static bool step(char done[static PATH_MAX], char rest[static PATH_MAX])
 {
-	size_t len = strlen(ret);
+	const char *at = rest + strspn(rest, "/");
+	size_t n = strcspn(at, "/"), len = strlen(done);
 
-	while (*(path += strspn(path, "/"))) {
-		size_t n = strcspn(path, "/");
-
-		if (n == 2 && memcmp(path, "..", n) == 0) {
-			len = len > 0 ? (size_t)(strrchr(ret, '/') - ret) : 0;
-		} else if (n != 1 || *path != '.') {
-			if (len + 1 + n >= PATH_MAX)
-				return false;
-			ret[len] = '/';
-			memcpy(ret + len + 1, path, n);
-			len += 1 + n;
-		}
-		ret[len] = '\0';
-		path += n;
+	if (n == 0 || len + n + 2 > PATH_MAX)
+		return false;
+	if (n == 2 && memcmp(at, "..", n) == 0) {
+		done[len > 0 ? (size_t)(strrchr(done, '/') - done) : 0] = '\0';
+	} else if (n != 1 || *at != '.') {
+		done[len] = '/';
+		memcpy(done + len + 1, at, n);
+		done[len + 1 + n] = '\0';
 	}
+	memmove(rest, at + n, strlen(at + n) + 1);
 	return true;
 }
 
-/* Where @rest leads below the link. A directory in its content may be a link itself, and ".."
- * behind it is taken for that of its name. */
-static bool follow_link(const struct host_link *link, const char *rest, char ret[static PATH_MAX])
+/* Puts the content of the link at the end of @done before @rest. */
+static bool follow(const struct host_link *link, char done[static PATH_MAX],
+		   char rest[static PATH_MAX])
 {
-	ret[0] = '\0';
-	if (link->target[0] != '/') {
-		size_t len = (size_t)(path_last(link->path) - link->path) - 1;
+	size_t n = strlen(link->target), n_rest = strlen(rest);
 
-		if (len >= PATH_MAX)
-			return false;
-		memcpy(ret, link->path, len);
-		ret[len] = '\0';
-	}
-	return append_path(ret, link->target) && append_path(ret, rest);
+	if (n + 1 + n_rest >= PATH_MAX)
+		return false;
+	memmove(rest + n + 1, rest, n_rest + 1);
+	memcpy(rest, link->target, n);
+	rest[n] = '/';
+	done[link->target[0] == '/' ? 0 : (size_t)(strrchr(done, '/') - done)] = '\0';
+	return true;
 }
 
-/* The number of the first link on the way to @path; n_links if there is none. */
-static size_t find_link(const struct host *host, const char *path)
+/* The number of the link at @path, or with @is_above of one at or above it; n_links if there is
+ * none. */
+static size_t find_link(const struct host *host, const char *path, bool is_above)
 {
-	size_t found = host->n_links;
+	size_t i = 0;
 
-	for (size_t i = 0; i < host->n_links; i++)
-		if (path_is_at_or_below(path, host->links[i].path) &&
-		    (found == host->n_links ||
-		     path_is_at_or_below(host->links[found].path, host->links[i].path)))
-			found = i;
-	return found;
+	while (i < host->n_links && !(is_above ? path_is_at_or_below(path, host->links[i].path)
+					       : strcmp(path, host->links[i].path) == 0))
+		i++;
+	return i;
 }
 
-/* Finds the links on the way to @path, also those behind links; without @with_first only these. */
+#define LINKS_MAX 40 /* in one path, as in the kernel */
+
+/* Finds the links on the way to @path, also those to which links lead; without @with_first only
+ * these. */
 static void find_links_on_the_way(const struct host *host, const char *path, bool with_first,
 				  bool *is_on_the_way)
 {
-	char here[PATH_MAX] = "", next[PATH_MAX];
-	size_t i;
+	char done[PATH_MAX] = "", rest[PATH_MAX];
+	size_t len = strlen(path), n = 0;
 
-	if (!append_path(here, path))
+	if (len >= sizeof(rest) || find_link(host, path, true) == host->n_links)
 		return;
-	for (size_t n = 0; n <= host->n_links && (i = find_link(host, here)) < host->n_links; n++) {
-		const struct host_link *link = &host->links[i];
+	memcpy(rest, path, len + 1);
+	while (step(done, rest)) {
+		size_t i = find_link(host, done, false);
 
+		if (i == host->n_links)
+			continue;
 		is_on_the_way[i] |= n > 0 || with_first;
-		if (!follow_link(link, here + strlen(link->path), next))
+		if (++n > LINKS_MAX || !follow(&host->links[i], done, rest))
 			return;
-		memcpy(here, next, strlen(next) + 1);
 	}
 }
 
