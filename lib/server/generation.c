@@ -121,8 +121,8 @@ static int load(struct generation *generation, const char *const *paths, size_t 
 
 	if (r < 0 || !generation->policy)
 		return r;
-	r = policy_compile_composed(generation->policy, NULL, path_follow, &generation->block, &n_block,
-				    err);
+	r = policy_compile_composed(generation->policy, NULL, path_follow, &generation->block,
+				    &n_block, err);
 	return r < 0 ? r : artefact_open(generation->block, n_block, &generation->artefact, err);
 }
 

@@ -300,7 +300,8 @@ static void compile_composed(struct rig *rig)
 	struct sbx_error err = { .code = 0 };
 	size_t n_bytes = 0;
 
-	rig_must(policy_compile_composed(rig->policy, NULL, NULL, &rig->block, &n_bytes, &err), &err);
+	rig_must(policy_compile_composed(rig->policy, NULL, NULL, &rig->block, &n_bytes, &err),
+		 &err);
 	rig_must(artefact_open(rig->block, n_bytes, &rig->artefact, &err), &err);
 	rig_must(policy_engine_new(&rig->artefact, &rig->engine), &err);
 }
