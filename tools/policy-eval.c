@@ -90,6 +90,9 @@ static int eval_words(struct tool_run *run, struct judge *judge, char *words[], 
 
 	if (r < 0)
 		return policy_bad_input(r);
+	r = judge_adapt(judge, &buffer.request, err);
+	if (r < 0)
+		return r;
 	judge_decide_noted(judge, &buffer, &decision);
 	status = judge_status(&decision);
 	if (run->json) {
@@ -121,15 +124,20 @@ static void add_malformed(struct text *out, uint64_t line, const struct sbx_erro
 }
 
 static int eval_line(struct tool_run *run, struct judge *judge, struct request_buffer *buffer,
-		     const struct line_reader *reader, const char *line, size_t len)
+		     const struct line_reader *reader, const char *line, size_t len,
+		     struct sbx_error *err)
 {
 	struct sbx_error problem = { .code = 0 };
 	struct policy_decision decision;
+	int r;
 
 	if (request_parse(line, len, buffer, &problem) < 0) {
 		add_malformed(&run->out, reader->number, &problem);
 		return TOOL_USAGE;
 	}
+	r = judge_adapt(judge, &buffer->request, err);
+	if (r < 0)
+		return r;
 	judge_decide_noted(judge, buffer, &decision);
 	decision_add_json(&run->out, &judge->artefact, buffer, &decision);
 	return judge_status(&decision);
@@ -165,9 +173,11 @@ static int eval_lines(struct tool_run *run, struct judge *judge, struct sbx_erro
 			return sbx_error_what(err, r, "cannot read the requests");
 		if (r == LINE_END)
 			return status;
-		status = more_severe(status, r == LINE_TOO_LONG ? too_long(run, &reader)
-								: eval_line(run, judge, &buffer,
-									    &reader, line, len));
+		r = r == LINE_TOO_LONG ? too_long(run, &reader)
+				       : eval_line(run, judge, &buffer, &reader, line, len, err);
+		if (r < 0)
+			return r;
+		status = more_severe(status, r);
 	}
 }
 

@@ -216,6 +216,9 @@ int policy_verb_explain(void *context, int n_operands, char *operands[], struct 
 	r = words_read(operands + 1, (size_t)(n_operands - 1), &buffer, err);
 	if (r < 0)
 		return policy_bad_input(r);
+	r = judge_adapt(&judge, &buffer.request, err);
+	if (r < 0)
+		return r;
 	_cleanup_free_ struct policy_explanation *rows = why_explain(&judge, &buffer.request, &n);
 	if (!rows)
 		return sbx_error_what(err, -ENOMEM, "cannot explain the decision");

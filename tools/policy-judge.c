@@ -11,6 +11,8 @@
 #include "policy.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@
 #include "base/path.h"
 #include "extension/extension.h"
 #include "policy/compose.h"
+#include "policy/view.h"
 
 #include "tool.h"
 
@@ -59,10 +62,12 @@ void judge_close(struct judge *judge)
 	free(judge->extensions);
 	free(judge->votes);
 	arena_deinit(&judge->arena);
+	arena_deinit(&judge->places_arena);
 	judge->engine = policy_engine_free(judge->engine);
 	judge->policy = policy_free(judge->policy);
 	free(judge->bytes);
 	free(judge->block);
+	free(judge->project);
 	text_deinit(&judge->request_json);
 	text_deinit(&judge->note);
 	*judge = (struct judge){ .policy = NULL };
@@ -239,6 +244,84 @@ int judge_open(const char *path, const struct policy_values *values, struct judg
 	if (r < 0)
 		judge_close(judge);
 	return r;
+}
+
+/* Does a relative path of the list lead through a link? A pattern is not a path. */
+static bool has_links(const struct match_list *list, const char *project)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < list->n_values; i++) {
+		const char *text = list->values[i].text;
+		int n;
+
+		text += !list->values[i].literal && text[0] == '!';
+		n = snprintf(path, sizeof(path), "%s/%s", project, text);
+		for (; n > 0 && n < PATH_MAX && (path[n - 1] == '*' || path[n - 1] == '/'); n--)
+			path[n - 1] = '\0';
+		if (text[0] != '/' && n > 0 && n < PATH_MAX && !path_has_no_links(path))
+			return true;
+	}
+	return false;
+}
+
+static bool depends_on_project(const struct policy *policy, const char *project)
+{
+	struct policy_mount mount;
+	bool depends = view_names_project_absolutely(policy, project) ||
+		       policy_get_mount(policy, 0, &mount);
+
+	for (size_t i = 0; i < policy->n_rules && !depends; i++) {
+		const struct rule *rule = &policy->rules[i];
+
+		depends = has_links(&rule->match.lists[MATCH_PATH], project);
+		for (size_t k = 0; k < rule->n_exceptions && !depends; k++)
+			depends = has_links(&rule->exceptions[k].lists[MATCH_PATH], project);
+	}
+	return depends;
+}
+
+static int compile_for(struct judge *judge, const char *project, struct sbx_error *err)
+{
+	_cleanup_free_ char *kept = project ? strdup(project) : NULL;
+	_cleanup_free_ void *block = NULL;
+	size_t n_block = 0;
+	int r;
+
+	if (project && !kept)
+		return -ENOMEM;
+	r = policy_compile_composed(judge->policy, project, path_follow, &block, &n_block, err);
+	if (r < 0)
+		return r;
+	judge->engine = policy_engine_free(judge->engine);
+	free(judge->block);
+	free(judge->project);
+	judge->block = take_ptr(block);
+	judge->project = take_ptr(kept);
+	r = artefact_open(judge->block, n_block, &judge->artefact, err);
+	if (r < 0)
+		return r;
+	r = policy_engine_new(&judge->artefact, &judge->engine);
+	if (r < 0)
+		return r;
+	policy_engine_guard(judge->engine, &judge->guarded);
+	return 0;
+}
+
+int judge_adapt(struct judge *judge, const struct policy_request *request, struct sbx_error *err)
+{
+	const char *project = request->project_root;
+	int r;
+
+	if (!judge->policy || !project || !path_is_normal(project) ||
+	    (judge->project && strcmp(judge->project, project) == 0))
+		return 0;
+	if (!depends_on_project(judge->policy, project))
+		project = NULL;
+	if (!project && !judge->project)
+		return 0;
+	r = compile_for(judge, project, err);
+	return r < 0 ? sbx_error_what(err, r, "cannot compile the policy for this project") : 0;
 }
 
 /* A program that cannot be started denies, like one that does not answer. */

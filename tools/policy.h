@@ -9,6 +9,7 @@
  */
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -98,12 +99,16 @@ struct judge {
 	struct policy *policy; /* NULL: it was compiled, without the texts of its matches */
 	char *bytes;	       /* the compiled file */
 	void *block;	       /* compiled here */
+	char *project;	       /* for which it is compiled; NULL: for every one */
 	struct artefact artefact;
 	struct policy_engine *engine;
 	struct guarded_list guarded;
 	struct arena arena; /* of its paths */
 	struct extension **extensions;
 	struct policy_vote *votes;
+	struct arena places_arena;
+	struct arena_rows places; /* paths that rules and mounts name */
+	const char *places_of;	  /* the project of which they are; NULL: not found yet */
 	struct text request_json;
 	struct text note;
 };
@@ -114,12 +119,46 @@ struct judge {
 int judge_open(const char *path, const struct policy_values *values, struct judge *ret,
 	       struct sbx_error *err);
 void judge_close(struct judge *judge);
+/* Compiles the policy again for the request's project if that matters: where links of this host are
+ * in a relative path of a rule, a rule names the project by its absolute path, or there are mounts,
+ * whose targets and sources may be below it. */
+int judge_adapt(struct judge *judge, const struct policy_request *request, struct sbx_error *err);
 void judge_decide(struct judge *judge, const struct request_buffer *request,
 		  struct policy_decision *ret);
 /* policy-note.c: the same, with a note where a sandbox differs. The note is valid until the next
  * decision. */
 void judge_decide_noted(struct judge *judge, const struct request_buffer *request,
 			struct policy_decision *ret);
+/* Does a sandbox have the link or directory @path? It does if the directory around it is shown, or
+ * if a rule that allows names it, or a path through it (@is_named). */
+bool judge_has(struct judge *judge, const struct policy_request *request, const char *path,
+	       bool is_link, bool is_named);
+
+/* policy-links.c: where the request's path leads in a sandbox. */
+enum judge_way {
+	WAY_STRAIGHT, /* without links, in a loop of them, or not to a file of the host */
+	WAY_LINKED,   /* to @ret */
+	WAY_GAP,      /* through the link @ret, which a sandbox does not have */
+	WAY_UP,	      /* through ".." in the directory @ret, which a sandbox does not have */
+};
+enum judge_way judge_find_way(struct judge *judge, const struct policy_request *request,
+			      char ret[static PATH_MAX]);
+/* The nearest path at or above @path that a rule or mount names, on which the rights to @path
+ * depend; or NULL. */
+const char *judge_find_place(struct judge *judge, const struct policy_request *request,
+			     const char *path);
+/* Does a rule or mount show @path again inside of what is hidden? */
+bool judge_shows_again(struct judge *judge, const struct policy_request *request, const char *path,
+		       bool is_directory);
+/* Is @path at or below a path with rights that a rule, a mount or the view shows? */
+bool judge_carries(struct judge *judge, const struct policy_request *request, const char *path,
+		   bool (*has_rights)(const void *context, const char *path), const void *context);
+/* The target of the overlay in which the path is; NULL if it is in none. */
+const char *judge_find_overlay(const struct judge *judge, const struct policy_request *request,
+			       const char *path, char ret[static PATH_MAX]);
+/* Finds the file of the host that a sandbox shows at @path; false in a tmpfs. */
+bool judge_finds_outside(const struct judge *judge, const struct policy_request *request,
+			 const char *path, char ret[static PATH_MAX]);
 /* The exit status of a decision. A request that cannot be judged is denied, and it is bad input. */
 int judge_status(const struct policy_decision *decision);
 /* Loads @path and its layers as one policy; never a compiled file. */

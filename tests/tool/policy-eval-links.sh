@@ -51,6 +51,66 @@ for name in loop missing device; do
 	check "there_is_no_note_about_$name" eval 'has_status 0 && ! out_has note'
 done
 
+# Under a denial: what a sandbox permits.
+rules() { # LINE...
+	printf '%s\n' 'version: 1' 'capabilities:' \
+		'  - {name: system, match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /lib, /lib64]}, action: allow}' "$@" >"$work/p.yaml"
+}
+rules "  - {name: shown, match: {op: fs.list, path: $project/shown}, action: allow}" \
+	"  - {name: file, match: {op: fs.read, path: $project/hidden/file}, action: allow}"
+run sbx-policy eval "$work/p.yaml" fs.read "$project/shown/out" "project=$project"
+check a_denied_link_to_an_allowed_file_is_noted out_has "note: on this host it leads to '$project/hidden/file', for which this is allowed: a sandbox permits it"
+check the_denial_stays has_status 1
+run begin_spawn -q --policy "$work/p.yaml" -- cat "$project/shown/out"
+check a_sandbox_permits_it out_is text
+run sbx-policy eval "$work/p.yaml" fs.exists "$project/shown/file"
+check what_is_listed_exists out_has 'note: a sandbox shows that it exists'
+
+# Links in relative paths depend on the project, and a compiled policy has no texts.
+policy ./shown/straight
+run sbx-policy eval "$work/p.yaml" fs.read "$project/shown/file" "project=$project"
+check a_relative_path_of_a_rule_is_followed_below_the_project has_status 0
+run sbx-policy eval "$work/p.yaml" fs.read "$project/shown/file" "project=$project/shown"
+check and_not_below_another_one has_status 1
+policy "$project/shown"
+run sbx-policy compile -o "$work/p.bin" "$work/p.yaml"
+run sbx-policy eval "$work/p.bin" fs.read "$project/shown/out"
+check a_compiled_policy_says_that_it_cannot_know out_has "through a symbolic link to '$project/hidden/file', and a compiled policy does not say which links"
+run sbx-policy eval "$work/p.bin" fs.read "$project/shown/file"
+check it_has_no_note_without_a_link eval 'has_status 0 && ! out_has note'
+
+# A mount shows files under other names, with their links.
+echo "mounts: [{source: $project/shown, target: /m, mode: ro}]" >>"$work/p.yaml"
+for name in file straight out; do
+	run sbx-policy eval "$work/p.yaml" fs.read "/m/$name" "project=$project"
+	promised=no
+	has_status 0 && ! out_has 'note:' && promised=yes
+	run begin_spawn -q --policy "$work/p.yaml" -- cat "/m/$name"
+	check "eval_and_the_sandbox_agree_about_${name}_in_a_mount" test "$promised" = "$(has_status 0 && echo yes || echo no)"
+done
+check a_link_out_of_a_mount_leads_nowhere test "$promised" = no
+run sbx-policy compile -o "$work/p.bin" "$work/p.yaml"
+run sbx-policy eval "$work/p.bin" fs.read /m/file
+check a_compiled_policy_does_not_know_its_mounts out_has 'does not say which files its mounts show'
+
+# A glob that names a directory alone, a hidden file, a missing one.
+mkdir "$project/both"
+echo text >"$project/both/file"
+chmod 777 "$project/both" "$project/hidden"
+chmod 666 "$project/both/file"
+rules "  - {name: alone, match: {op: fs.list, path_glob: $project/shown}, action: allow}" \
+	"  - {name: made, match: {op: fs.write, path: $project/hidden/new}, action: allow}" \
+	"  - {name: all, match: {op: fs.*, path: $project/both}, action: allow}" \
+	"  - {name: unread, match: {op: fs.read, path: $project/both/file}, action: deny}"
+run sbx-policy eval "$work/p.yaml" fs.list "$project/shown"
+check a_directory_without_what_is_below_it_is_noted out_has 'is a directory, and this is not allowed for what is below it'
+run sbx-policy eval "$work/p.yaml" fs.write "$project/both/file"
+check a_hidden_file_is_noted out_has "a sandbox hides '$project/both/file' as a whole, because fs.read is allowed beside it"
+run sbx-policy eval "$work/p.yaml" fs.write "$project/hidden/new"
+check a_missing_file_is_noted out_has 'does not exist on this host'
+run begin_spawn -q --policy "$work/p.yaml" -- sh -c "ls '$project/shown' || echo x >'$project/both/file' || echo x >'$project/hidden/new'"
+check the_sandbox_refuses_all_three eval '! has_status 0 && ! has_status 125'
+
 # A rule may name a link that only root can change.
 link=$(find /usr/bin -type l -lname '/etc/alternatives/*' -print -quit)
 if [ -n "$link" ]; then
