@@ -287,6 +287,49 @@ int mark_secrets(struct planner *planner)
 	return 0;
 }
 
+/* ---- rights that an option takes back ---- */
+
+/* Where the rules are about a tmpfs, as in /tmp, a directory that an option shows has the option's
+ * rights alone, also in what a rule names. */
+static bool find_taker(struct planner *planner, const struct mark *mark, struct step_origin *ret)
+{
+	const struct place *place;
+
+	if (mark->kind != MARK_ALLOW || mark->origin.kind != ORIGIN_RULE ||
+	    !(mark->rights & RIGHT_WRITE) || (mark->flags & MARK_DROPPED) || !mark->facts ||
+	    mark->facts->kind == HOST_MISSING)
+		return false;
+	place = view_find(planner, mark->place);
+	return place && !(place->rights & RIGHT_WRITE) &&
+	       place_find_denial(planner, place, RIGHT_WRITE, ret) && ret->text &&
+	       strncmp(ret->text, "--", 2) == 0 && strncmp(ret->text, "--deny", 6) != 0;
+}
+
+void note_lost_writes(struct planner *planner)
+{
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
+		const struct mark *mark = mark_at(planner, i);
+		struct step_origin origin;
+
+		if (!find_taker(planner, mark, &origin))
+			continue;
+		planner_advise(
+			planner,
+			planner_format(planner,
+				       "the command cannot write to '%.300s', which %s allows",
+				       mark->path, origin_text(&mark->origin)),
+			planner_format(
+				planner,
+				"%s shows a directory around it, which in /tmp has the rights of the option alone",
+				origin_text(&origin)),
+			planner_format(
+				planner,
+				"add --write '%.300s', because %s shows a directory around it",
+				mark->path, origin_text(&origin)));
+		return;
+	}
+}
+
 /* ---- credentials in granted directories ---- */
 
 /* Users whose homes one grant may contain; each costs some hundred questions to the host. */

@@ -316,6 +316,8 @@ void note_missing_denials(struct planner *planner);
 int mark_credentials(struct planner *planner);
 void mark_read_only(struct planner *planner);
 void note_credentials(struct planner *planner);
+/* Warns where an option that shows a directory takes back what a rule lets the command write. */
+void note_lost_writes(struct planner *planner);
 /* Are all marks of the place exceptions for credentials? */
 bool place_is_of_credentials(const struct place *place);
 

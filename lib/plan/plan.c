@@ -434,6 +434,7 @@ static int choose(struct planner *planner)
 	note_ring(planner);
 	note_missing_denials(planner);
 	note_credentials(planner);
+	note_lost_writes(planner);
 	return 0;
 }
 

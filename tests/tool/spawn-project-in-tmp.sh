@@ -33,6 +33,21 @@ for who in $starters; do
 	run spawn --bind src:/tmp/a/b:rw --deny /tmp/a/b/secret -- sh -c 'mv /tmp/a /tmp/c && ! cat /tmp/c/b/secret'
 	check "a_command_may_rename_directories_of_the_private_tmp_by_$who" has_status 0
 	rm "$place/src/secret"
+	# An option for a directory around the project takes back what a rule lets the command write.
+	printf '%s\n' 'version: 1' 'capabilities:' \
+		'- {name: system, match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /lib, /lib64]}, action: allow}' \
+		'- {name: own, match: {op: fs.*, path: ./}, action: allow}' >"$place/own.yaml"
+	in_src() { (cd "$place/src" && as "$who" sbx-spawn --policy "$place/own.yaml" "$@"); }
+	run in_src -- touch g
+	check "a_rule_lets_the_project_be_written_by_$who" test "$status" -eq 0 -a "$err" = ''
+	run in_src --read .. -- touch h
+	check "an_option_around_it_makes_it_read_only_by_$who" test "$status" -eq 1 -a ! -e "$place/src/h"
+	check "and_a_warning_says_so_by_$who" err_has "the command cannot write to '$place/src', which $place/own.yaml:4 'own' allows; add --write '$place/src', because --read shows a directory around it"
+	run in_src --read .. --print-plan -v -- touch h
+	check "the_plan_says_so_by_$who" out_has "the command cannot write to '$place/src'"
+	run in_src --read .. --write . -- touch h
+	check "a_separate_--write_keeps_it_writable_by_$who" test "$status" -eq 0 -a "$err" = ''
+	rm -f "$place/src/g" "$place/src/h"
 	# A rule for all of /tmp is about the private one.
 	cat >"$project/p.yaml" <<-END
 		version: 1
