@@ -402,8 +402,9 @@ static const char *note_permission(const struct noter *noter)
 
 	if (!is_of_host(end) || way == WAY_GAP || way == WAY_UP || !is_allowed_at(noter, end) ||
 	    (way == WAY_STRAIGHT && (!is_about(noter, "fs.exists") || !kind_of(noter, end))) ||
-	    (is_about(noter, "exec") &&
-	     (!is_allowed(noter, "fs.read", end) || is_private(noter, "fs.read", end))) ||
+	    is_private(noter, is_about(noter, "exec") ? "fs.read" : noter->request->operation,
+		       end) ||
+	    (is_about(noter, "exec") && !is_allowed(noter, "fs.read", end)) ||
 	    find_obstacle(noter, end, masked, &operation) != OBSTACLE_NONE)
 		return NULL;
 	if (way == WAY_STRAIGHT)
