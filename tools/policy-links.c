@@ -10,6 +10,7 @@
 
 #include "policy.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -151,14 +152,15 @@ static bool follow(struct walk *walk)
 }
 
 /* Is @path in the path, or does the path lead through a link there? */
-static bool leads_through(const struct walk *from, const char *path, const char *wanted)
+static bool leads_through(const struct walk *from, const char *path, const char *wanted,
+			  bool is_link)
 {
 	struct walk walk = { .judge = from->judge, .request = from->request };
 	enum met met;
 
-	if (path_is_at_or_below(path, wanted))
+	if (is_link && path_is_at_or_below(path, wanted))
 		return true;
-	if (path_has_no_links(path))
+	if (is_link && path_has_no_links(path))
 		return false;
 	memcpy(walk.rest, path, strlen(path) + 1);
 	while ((met = step(&walk)) != MET_END) {
@@ -169,12 +171,14 @@ static bool leads_through(const struct walk *from, const char *path, const char 
 		if (!follow(&walk))
 			return false;
 	}
-	return path_is_at_or_below(walk.done, wanted);
+	/* A sandbox makes no directories for a file that does not exist. */
+	return path_is_at_or_below(walk.done, wanted) &&
+	       (is_link || faccessat(AT_FDCWD, walk.done, F_OK, AT_SYMLINK_NOFOLLOW) == 0);
 }
 
 /* Does a rule that allows name walk->done, or a path that leads through it? A sandbox has each link
  * on the way to such a path. */
-static bool is_named(const struct walk *walk)
+static bool is_named(const struct walk *walk, bool is_link)
 {
 	const struct policy *policy = walk->judge->policy;
 	char path[PATH_MAX];
@@ -187,7 +191,7 @@ static bool is_named(const struct walk *walk)
 		for (size_t k = 0; k < list->n_values; k++)
 			if (!match_value_excludes(&list->values[k]) &&
 			    name_value(list->values[k].text, walk->request->project_root, path) &&
-			    leads_through(walk, path, walk->done))
+			    leads_through(walk, path, walk->done, is_link))
 				return true;
 	}
 	return false;
@@ -350,7 +354,8 @@ static enum judge_way follow_all(struct walk *walk, struct judge *judge)
 	enum met met;
 
 	while ((met = step(walk)) != MET_END) {
-		if (!judge_has(judge, walk->request, walk->done, met == MET_LINK, is_named(walk)))
+		if (!judge_has(judge, walk->request, walk->done, met == MET_LINK,
+			       is_named(walk, met == MET_LINK)))
 			return met == MET_UP ? WAY_UP : WAY_GAP;
 		if (met == MET_LINK && !follow(walk))
 			return WAY_STRAIGHT;

@@ -398,12 +398,12 @@ static const char *note_permission(const struct noter *noter)
 	struct text *note = &noter->judge->note;
 	char end[PATH_MAX], masked[PATH_MAX];
 	enum judge_way way = judge_find_way(noter->judge, noter->request, end);
+	const char *wanted = is_about(noter, "exec") ? "fs.read" : noter->request->operation;
 	const char *operation;
 
 	if (!is_of_host(end) || way == WAY_GAP || way == WAY_UP || !is_allowed_at(noter, end) ||
 	    (way == WAY_STRAIGHT && (!is_about(noter, "fs.exists") || !kind_of(noter, end))) ||
-	    is_private(noter, is_about(noter, "exec") ? "fs.read" : noter->request->operation,
-		       end) ||
+	    is_private(noter, wanted, end) || is_private(noter, wanted, noter->request->path) ||
 	    (is_about(noter, "exec") && !is_allowed(noter, "fs.read", end)) ||
 	    find_obstacle(noter, end, masked, &operation) != OBSTACLE_NONE)
 		return NULL;
