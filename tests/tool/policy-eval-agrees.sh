@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The answers of sbx-policy eval with their notes, and what a command in a sandbox can do: random policies over random trees with
-# symbolic links. SEED=N repeats a run, POLICIES=N changes their number; if CI is set the seed is 1.
+# symbolic links. SEED=N takes another seed than 1, POLICIES=N changes their number.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 if ! unshare -Urm true 2>/dev/null; then
@@ -9,7 +9,7 @@ if ! unshare -Urm true 2>/dev/null; then
 	finish
 	exit
 fi
-seed=${SEED:-$([ -n "${CI:-}" ] && echo 1 || echo "$SRANDOM")}
+seed=${SEED:-1}
 echo "# seed: SEED=$seed"
 compare() { # ARGUMENT...
 	run python3 "$SBX_SOURCE/tests/tool/policy-eval-agrees.py" "$seed" "${POLICIES:-30}" "$@"
