@@ -75,7 +75,7 @@ struct clients {
 	size_t n_clients;
 	struct stranger *strangers;
 	size_t n_untrusted, n_untrusted_max, n_each_max;
-	struct log_rate drops, refusals;
+	struct log_rate drops, refusals, failures;
 	void (*on_left)(void *userdata);
 	void *on_left_userdata;
 	char *bytes; /* buffer of the message that is read */
@@ -133,20 +133,25 @@ static int keep_reply(struct client *client, const void *bytes, size_t n_bytes, 
 		      size_t n_fds)
 {
 	struct reply *reply = calloc(1, sizeof(*reply) + n_bytes);
+	int r = 0;
 
 	if (!reply)
 		return -ENOMEM;
 	memcpy(reply->bytes, bytes, n_bytes);
 	reply->n_bytes = n_bytes;
 	reply->fds = calloc(n_fds > 0 ? n_fds : 1, sizeof(int));
-	for (; reply->fds && reply->n_fds < n_fds; reply->n_fds++) {
+	if (!reply->fds)
+		r = -ENOMEM;
+	for (; r == 0 && reply->n_fds < n_fds; reply->n_fds++) {
 		reply->fds[reply->n_fds] = fcntl(fds[reply->n_fds], F_DUPFD_CLOEXEC, 0);
-		if (reply->fds[reply->n_fds] < 0)
+		if (reply->fds[reply->n_fds] < 0) {
+			r = -errno;
 			break;
+		}
 	}
-	if (!reply->fds || reply->n_fds < n_fds) {
+	if (r < 0) {
 		reply_free(reply);
-		return -EMFILE;
+		return r;
 	}
 	*client->replies_end = reply;
 	client->replies_end = &reply->next;
@@ -325,6 +330,23 @@ static ssize_t receive(const struct clients *clients, int socket, struct client_
 	return (size_t)n > clients->limits.n_bytes ? -EMSGSIZE : n;
 }
 
+/* Memory may be short only now: the message stays queued, and epoll reports it again. */
+static bool is_passing(ssize_t code)
+{
+	return code == -EAGAIN || code == -EINTR || code == -ENOMEM || code == -ENOBUFS;
+}
+
+/* What is still queued is lost: that must not look like the client's end. */
+static void fail(struct client *client, int code)
+{
+	struct clients *clients = client->clients;
+
+	log_warn_rated(clients->log, &clients->failures, "cannot read from a client: %s",
+		       strerror(-code));
+	client->is_at_end = true;
+	client_end(client);
+}
+
 /* False if no message is queued. An empty message cannot be told from EOF and is treated as EOF. */
 static bool read_message(struct client *client)
 {
@@ -332,7 +354,7 @@ static bool read_message(struct client *client)
 	struct client_message message = { .bytes = clients->bytes, .fds = clients->fds };
 	ssize_t n = receive(clients, client->socket.fd, &message);
 
-	if (n == -EAGAIN || n == -EINTR)
+	if (is_passing(n))
 		return false;
 	if (n == -EMSGSIZE) {
 		refuse(client);
@@ -345,7 +367,11 @@ static bool read_message(struct client *client)
 		drop_replies(client);
 		return true;
 	}
-	if (n <= 0) {
+	if (n < 0) {
+		fail(client, (int)n);
+		return false;
+	}
+	if (n == 0) {
 		client->is_at_end = true;
 		return false;
 	}
@@ -410,7 +436,8 @@ static const struct stranger *find_greatest(const struct clients *clients)
 	return greatest;
 }
 
-/* Records that the client sent before are still read and count; replies to it are not kept. */
+/* Records that the client sent before still count: those that cannot be read now are read later, up
+ * to the EOF that SHUT_RD puts behind them. Replies to it are not kept. */
 static void drop(struct client *client)
 {
 	leave(client);
@@ -419,8 +446,9 @@ static void drop(struct client *client)
 	if (client->clients->protocol->is_one_way) {
 		(void)shutdown(client->socket.fd, SHUT_RD);
 		read_messages(client, READ_ALL_MAX);
+	} else {
+		client->is_at_end = true;
 	}
-	client->is_at_end = true;
 	settle(client);
 }
 

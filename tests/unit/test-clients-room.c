@@ -205,6 +205,30 @@ static void a_client_that_made_room_has_its_records_read_and_keeps_no_reply(void
 	expect_eq(clients_count(echo.clients), 4);
 }
 
+/* More than may be in work at once: the rest is read when there is room for it. */
+static void records_that_wait_in_a_client_that_made_room_are_read_later(void)
+{
+	_cleanup_fds_ struct fds all = { { 0 } };
+	_cleanup_echo_ struct echo echo = echo_of();
+	struct caller *first;
+
+	echo.protocol.is_one_way = true;
+	echo.limits.idle_usec = 0;
+	echo_start(&echo);
+	strangers(&echo, 0, all.fds, 1);
+	first = echo.callers;
+	strangers(&echo, 0, all.fds + 1, 3);
+	expect(say(all.fds[0], "hold") && say(all.fds[0], "mute") && say(all.fds[0], "mute"));
+	strangers(&echo, 0, all.fds + 4, 1);
+	expect_eq(echo.n_messages, 1);
+	expect_eq(clients_count(echo.clients), 5);
+	expect(!say(all.fds[0], "mute"));
+	client_release(first->client);
+	turn_all(&echo);
+	expect_eq(echo.n_messages, 3);
+	expect_eq(clients_count(echo.clients), 4);
+}
+
 /* ---- the log ---- */
 
 /* clients_accept() logs about new clients; here without a listener. */
@@ -254,6 +278,7 @@ static const struct test tests[] = {
 	TEST(a_client_that_was_active_lately_keeps_its_place),
 	TEST(a_place_that_was_left_is_free),
 	TEST(a_client_that_made_room_has_its_records_read_and_keeps_no_reply),
+	TEST(records_that_wait_in_a_client_that_made_room_are_read_later),
 	TEST(refusals_do_not_fill_the_log),
 	TEST_END,
 };

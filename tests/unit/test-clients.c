@@ -7,6 +7,18 @@
 
 #include "base/fd.h"
 
+/* The errno with which the next recv() of the service fails; 0: it succeeds. */
+static int recv_errno;
+
+ssize_t recv(int fd, void *bytes, size_t size, int flags)
+{
+	if (recv_errno == 0)
+		return recvfrom(fd, bytes, size, flags, NULL, NULL);
+	errno = recv_errno;
+	recv_errno = 0;
+	return -1;
+}
+
 /* ---- messages and replies ---- */
 
 static void replies_to_each_message_in_order(void)
@@ -561,6 +573,50 @@ static void packets_sent_before_the_end_of_the_service_are_read(void)
 	expect_eq(clients_count(echo.clients), 1);
 }
 
+static void a_message_is_read_again_after_memory_was_short(void)
+{
+	static const int codes[] = { ENOMEM, ENOBUFS, EINTR, EAGAIN };
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_close_ int fd = -EBADF;
+
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	for (size_t i = 0; i < N_ELEMENTS(codes); i++) {
+		expect(say(fd, "hello"));
+		recv_errno = codes[i];
+		turn_all(&echo);
+		expect_eq(recv_errno, 0);
+		expect_str(hear(&echo, fd), "hello");
+	}
+}
+
+static void a_client_that_cannot_be_read_is_disconnected_and_logged(void)
+{
+	for (int is_one_way = 0; is_one_way < 2; is_one_way++) {
+		_cleanup_echo_ struct echo echo = echo_of();
+		_cleanup_close_ int fd = -EBADF;
+		char line[256] = "";
+		int log[2];
+
+		expect(pipe2(log, O_CLOEXEC | O_NONBLOCK) == 0);
+		echo.log.stderr_fd = log[1];
+		echo.log.most = LOG_LEVEL_DEBUG;
+		echo.protocol.is_one_way = is_one_way;
+		echo_start(&echo);
+		fd = connect_to(&echo);
+		expect(say(fd, "hello"));
+		recv_errno = EIO;
+		turn_all(&echo);
+		expect_eq(clients_count(echo.clients), 0);
+		expect_eq(echo.n_messages, 0);
+		expect(!say(fd, "hello"));
+		expect(read(log[0], line, sizeof(line) - 1) > 0);
+		expect(strstr(line, "cannot read from a client: Input/output error"));
+		(void)close(log[0]);
+		(void)close(log[1]);
+	}
+}
+
 static const struct test tests[] = {
 	TEST(replies_to_each_message_in_order),
 	TEST(reads_no_further_while_a_message_is_in_work),
@@ -587,6 +643,8 @@ static const struct test tests[] = {
 	TEST(a_record_outlives_its_client),
 	TEST(records_are_read_behind_replies_that_were_not),
 	TEST(packets_sent_before_the_end_of_the_service_are_read),
+	TEST(a_message_is_read_again_after_memory_was_short),
+	TEST(a_client_that_cannot_be_read_is_disconnected_and_logged),
 	TEST_END,
 };
 
