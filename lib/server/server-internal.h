@@ -18,6 +18,7 @@ struct question;
 struct sd_event_source;
 struct token_info;
 struct token_table;
+struct watch;
 
 struct counts {
 	uint64_t n_verdicts[POLICY_DENY + 1];
@@ -26,21 +27,13 @@ struct counts {
 	uint64_t n_failed_reloads;
 };
 
-/* Of one of the policy's files: inotify on its directory, and on that of the file to which it is a
- * link. */
-struct watch {
-	struct sd_event_source *beside;
-	char *target; /* NULL: the file is a regular one */
-	struct sd_event_source *beside_target;
-};
-
 struct server {
 	struct server_options options;
 	struct generation *generation; /* a reload changes only this pointer */
 	struct token_table *tokens;
 	struct counts counts;
 	struct clients *clients;
-	struct watch *watches; /* of the policy's files */
+	struct watch *watches; /* a list: the policy's files and the links on their paths */
 	struct sd_event_source *status_timer;
 	struct sd_event_source *token_timer; /* rings when the next token expires */
 	bool is_status_due;		     /* the timer runs */

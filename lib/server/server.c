@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/inotify.h>
-#include <sys/stat.h>
 #include <systemd/sd-event.h>
 #include <time.h>
 
@@ -28,7 +26,6 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/moment.h"
-#include "base/path.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "extension/extension.h"
@@ -38,6 +35,7 @@
 #include "server/generation.h"
 #include "server/question.h"
 #include "server/server-internal.h"
+#include "server/watch.h"
 #include "service/clients.h"
 #include "service/peer.h"
 #include "service/ready.h"
@@ -434,102 +432,6 @@ static int init_clients(struct server *server)
 			   &server->clients);
 }
 
-/* ---- a file that is renamed into place ---- */
-
-static bool is_ours(const struct server *server, const char *name)
-{
-	for (size_t i = 0; i < server->options.n_policy_paths; i++) {
-		const char *target = server->watches[i].target;
-
-		if (strcmp(path_last(server->options.policy_paths[i]), name) == 0 ||
-		    (target && strcmp(path_last(target), name) == 0))
-			return true;
-	}
-	return false;
-}
-
-static int on_rename(sd_event_source *source, const struct inotify_event *event, void *userdata)
-{
-	struct server *server = userdata;
-
-	/* After an overflow of the inotify queue any of the files may have been renamed. */
-	if ((event->mask & IN_Q_OVERFLOW) != 0 || (event->len > 0 && is_ours(server, event->name)))
-		(void)server_reload(server, "rename", NULL);
-	return 0;
-}
-
-static int watch_beside(struct server *server, const char *path, struct sd_event_source **ret)
-{
-	_cleanup_text_ struct text directory = TEXT_INIT;
-
-	text_add_bytes(&directory, path, (size_t)(path_last(path) - path));
-	if (directory.len == 0)
-		text_add(&directory, ".");
-	if (text_status(&directory) < 0)
-		return -ENOMEM;
-	return sd_event_add_inotify(server->options.event, ret, text_string(&directory),
-				    IN_MOVED_TO | IN_ONLYDIR, on_rename, server);
-}
-
-static void watch(struct server *server, const char *path, struct sd_event_source **ret)
-{
-	int r = watch_beside(server, path, ret);
-
-	if (r < 0)
-		log_write(server->options.log, LOG_LEVEL_WARNING, NULL,
-			  "cannot watch the directory of '%s': %s; a new policy needs a reload",
-			  path, strerror(-r));
-}
-
-/* The file to which the link @path leads in the end; NULL if @path leads to none. */
-static char *find_target(const char *path)
-{
-	struct stat st;
-
-	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? realpath(path, NULL) : NULL;
-}
-
-/* A link may lead to another file now. One that leads to none keeps its watch: the file may come
- * back. */
-static void watch_target(struct server *server, size_t i)
-{
-	struct watch *watched = &server->watches[i];
-	_cleanup_free_ char *target = find_target(server->options.policy_paths[i]);
-
-	if (!target || (watched->target && strcmp(target, watched->target) == 0))
-		return;
-	watched->beside_target = sd_event_source_disable_unref(watched->beside_target);
-	free(watched->target);
-	watched->target = take_ptr(target);
-	watch(server, watched->target, &watched->beside_target);
-}
-
-/* Before a load: a file that is renamed in between is then loaded twice instead of missed. */
-static void watch_targets(struct server *server)
-{
-	for (size_t i = 0; i < server->options.n_policy_paths; i++)
-		watch_target(server, i);
-}
-
-static void watch_all(struct server *server)
-{
-	for (size_t i = 0; i < server->options.n_policy_paths; i++)
-		watch(server, server->options.policy_paths[i], &server->watches[i].beside);
-	watch_targets(server);
-}
-
-static void unwatch_all(struct server *server)
-{
-	for (size_t i = 0; server->watches && i < server->options.n_policy_paths; i++) {
-		struct watch *watched = &server->watches[i];
-
-		(void)sd_event_source_disable_unref(watched->beside);
-		(void)sd_event_source_disable_unref(watched->beside_target);
-		free(watched->target);
-	}
-	free(server->watches);
-}
-
 /* ---- the policy in force ---- */
 
 static int on_extension(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -612,7 +514,7 @@ int server_reload(struct server *server, const char *cause, struct sbx_error *er
 	struct sbx_error why = { .code = 0 };
 	int r;
 
-	watch_targets(server);
+	watch_policies(server);
 	r = load(server, &next, &why);
 	if (r < 0) {
 		if (err)
@@ -639,7 +541,7 @@ struct server *server_free(struct server *server)
 	if (!server)
 		return NULL;
 	(void)clients_free(server->clients);
-	unwatch_all(server);
+	(void)watch_free(server->watches);
 	(void)sd_event_source_disable_unref(server->status_timer);
 	(void)sd_event_source_disable_unref(server->token_timer);
 	(void)generation_unref(server->generation);
@@ -654,9 +556,6 @@ static int prepare(struct server *server)
 
 	if (r < 0)
 		return r;
-	server->watches = calloc(server->options.n_policy_paths, sizeof(*server->watches));
-	if (!server->watches)
-		return -ENOMEM;
 	r = init_clients(server);
 	if (r < 0)
 		return r;
@@ -675,7 +574,7 @@ int server_new(const struct server_options *options, struct server **ret, struct
 	r = prepare(server);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot start the server");
-	watch_all(server);
+	watch_policies(server);
 	r = load(server, &server->generation, err);
 	if (r < 0)
 		return r;

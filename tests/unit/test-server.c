@@ -570,6 +570,72 @@ static void the_file_that_a_link_leads_to_comes_into_force_when_it_is_renamed_in
 	expect(rmdir(directory) == 0);
 }
 
+/* Replaces the link @at by one to @target. */
+static void relink(const struct rig *rig, const char *target, const char *at)
+{
+	char next[64];
+
+	(void)snprintf(next, sizeof(next), "%s/next", rig->directory);
+	expect(symlink(target, next) == 0);
+	expect(rename(next, at) == 0);
+}
+
+static void wait_for(struct rig *rig, const char *verdict)
+{
+	for (int i = 0; i < 100 && !is_verdict(rig_ask(rig, SRC), verdict); i++)
+		(void)ready_turn(rig->ready, 100);
+	expect(is_verdict(rig_ask(rig, SRC), verdict));
+}
+
+/* policy -> middle -> allow, then middle -> review, and at last a review that is a missing file. */
+static void a_link_in_the_middle_of_a_chain_is_watched(void)
+{
+	_cleanup_rig_ struct rig rig;
+	char middle[64], allow[64], review[64];
+
+	rig_init(&rig, ALLOW_SRC);
+	(void)snprintf(middle, sizeof(middle), "%s/middle", rig.directory);
+	(void)snprintf(allow, sizeof(allow), "%s/allow", rig.directory);
+	(void)snprintf(review, sizeof(review), "%s/review", rig.directory);
+	expect(rename(rig.policy, allow) == 0);
+	expect(symlink("allow", middle) == 0 && symlink(middle, rig.policy) == 0);
+	expect_eq(server_reload(rig.server, "test", NULL), 0);
+	relink(&rig, "review", middle);
+	turn_all(&rig);
+	expect(is_verdict(rig_ask(&rig, SRC), "allow"));
+	expect_eq(file_replace(AT_FDCWD, review, REVIEW_SRC, strlen(REVIEW_SRC), 0644, NULL), 0);
+	wait_for(&rig, "require_review");
+	relink(&rig, "../nowhere/../allow", middle);
+	relink(&rig, allow, middle);
+	wait_for(&rig, "allow");
+	expect(unlink(middle) == 0 && unlink(allow) == 0 && unlink(review) == 0);
+}
+
+/* As in a volume of Kubernetes: policy -> ..data/policy, ..data -> 1, then ..data -> 2. */
+static void a_directory_that_is_a_link_is_watched(void)
+{
+	_cleanup_rig_ struct rig rig;
+	char data[64], one[64], two[64], file[80];
+
+	rig_init(&rig, ALLOW_SRC);
+	(void)snprintf(data, sizeof(data), "%s/..data", rig.directory);
+	(void)snprintf(one, sizeof(one), "%s/1", rig.directory);
+	(void)snprintf(two, sizeof(two), "%s/2", rig.directory);
+	expect(mkdir(one, 0700) == 0 && mkdir(two, 0700) == 0 && symlink("1", data) == 0);
+	(void)snprintf(file, sizeof(file), "%s/p", one);
+	expect(rename(rig.policy, file) == 0 && symlink("..data/p", rig.policy) == 0);
+	(void)snprintf(file, sizeof(file), "%s/p", two);
+	expect_eq(file_replace(AT_FDCWD, file, REVIEW_SRC, strlen(REVIEW_SRC), 0644, NULL), 0);
+	expect_eq(server_reload(rig.server, "test", NULL), 0);
+	relink(&rig, "2", data);
+	wait_for(&rig, "require_review");
+	relink(&rig, "1", data);
+	wait_for(&rig, "allow");
+	expect(unlink(file) == 0 && rmdir(two) == 0 && unlink(data) == 0);
+	(void)snprintf(file, sizeof(file), "%s/p", one);
+	expect(unlink(file) == 0 && rmdir(one) == 0);
+}
+
 static void a_policy_that_is_a_pipe_does_not_stop_the_server(void)
 {
 	_cleanup_rig_ struct rig rig;
@@ -683,6 +749,8 @@ static const struct test tests[] = {
 	TEST(an_extension_that_cannot_start_keeps_the_policy_out),
 	TEST(a_file_that_is_renamed_into_place_comes_into_force),
 	TEST(the_file_that_a_link_leads_to_comes_into_force_when_it_is_renamed_into_place),
+	TEST(a_link_in_the_middle_of_a_chain_is_watched),
+	TEST(a_directory_that_is_a_link_is_watched),
 	TEST(a_policy_that_is_a_pipe_does_not_stop_the_server),
 	TEST(the_same_policy_again_is_no_change),
 	TEST(a_decision_that_cannot_be_recorded_is_deny),
