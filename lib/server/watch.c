@@ -37,7 +37,7 @@ struct watch {
 
 struct walk {
 	struct text at;	  /* the directory so far, "" or with its last slash; has no links */
-	struct text rest; /* what is still to be resolved below it */
+	struct text rest; /* the components below it, not resolved yet */
 	unsigned n_links;
 };
 

@@ -336,7 +336,7 @@ static bool is_passing(ssize_t code)
 	return code == -EAGAIN || code == -EINTR || code == -ENOMEM || code == -ENOBUFS;
 }
 
-/* What is still queued is lost: that must not look like the client's end. */
+/* Messages that are still queued are lost: unlike an EOF, the error is logged. */
 static void fail(struct client *client, int code)
 {
 	struct clients *clients = client->clients;
@@ -436,8 +436,8 @@ static const struct stranger *find_greatest(const struct clients *clients)
 	return greatest;
 }
 
-/* Records that the client sent before still count: those that cannot be read now are read later, up
- * to the EOF that SHUT_RD puts behind them. Replies to it are not kept. */
+/* Records that the client has sent count: the server reads them now, or later if it has no room for
+ * them. SHUT_RD adds an EOF to the end of its queue. Replies to it are not kept. */
 static void drop(struct client *client)
 {
 	leave(client);
