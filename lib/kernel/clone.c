@@ -10,14 +10,17 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/path.h"
 #include "kernel/kernel-internal.h"
 
 #include "kernel/fault.h"
@@ -54,6 +57,47 @@ static void kill_and_reap(int pidfd)
 	(void)pidfd_kill(pidfd, SIGKILL);
 	while (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED) < 0 && errno == EINTR)
 		;
+}
+
+static bool is_killed_in(int cgroup_fd)
+{
+	_cleanup_close_ int pidfd = -EBADF;
+	const struct clone_args args = {
+		.flags = CLONE_PIDFD | CLONE_INTO_CGROUP,
+		.pidfd = (uintptr_t)&pidfd,
+		.cgroup = (uint64_t)cgroup_fd,
+	};
+	siginfo_t info = { .si_code = 0 };
+	long pid = syscall(SYS_clone3, &args, sizeof(args));
+	int r;
+
+	while (pid == 0)
+		(void)syscall(SYS_exit_group, 0);
+	if (pid < 0)
+		return false;
+	/* Without an exit signal, __WALL is needed. */
+	do
+		r = waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | __WALL);
+	while (r < 0 && errno == EINTR);
+	return r == 0 && info.si_code == CLD_KILLED && info.si_status == SIGKILL;
+}
+
+bool kernel_kills_at_birth(const struct kernel *kernel)
+{
+	static const char name[] = "birth";
+	int sandbox = kernel->cgroup_fd, directory;
+	bool is_killed;
+
+	/* PID 1 was moved into a scope, not created in it. */
+	if (sandbox < 0 || !plan_find_step(kernel->plan, STEP_CGROUP) ||
+	    mkdirat(sandbox, name, 0700) < 0)
+		return false;
+	/* A new one: writing cgroup.kill to end the sandbox has counted in the sandbox's own. */
+	directory = path_open_beneath(sandbox, name, O_RDONLY | O_DIRECTORY, 0);
+	is_killed = directory >= 0 && is_killed_in(directory);
+	close_fd(&directory);
+	(void)unlinkat(sandbox, name, AT_REMOVEDIR);
+	return is_killed;
 }
 
 pid_t kernel_clone(struct kernel *kernel)

@@ -105,6 +105,13 @@ int kernel_prepare(struct kernel *kernel, const struct plan *plan, const struct 
  */
 pid_t kernel_clone(struct kernel *kernel);
 /*
+ * Does the kernel kill a process that clone3() creates in another cgroup than ours? It compares how
+ * often cgroup.kill was written in the one and in the other (seen with Linux 6.18), and so takes an
+ * old write to ours for one during the fork. For the message about a PID 1 that was killed: makes
+ * and removes a child of the sandbox's cgroup.
+ */
+bool kernel_kills_at_birth(const struct kernel *kernel);
+/*
  * Both PID 1 and @keeper are in the cgroup of a scope. Moves PID 1 into @directory, a new child of
  * it with memory.oom.group, and @keeper into another child. 0 or negative errno.
  */

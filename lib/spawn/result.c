@@ -164,11 +164,25 @@ static int nothing_was_run(const struct counted *counted, int r, int status,
 	return r;
 }
 
+/* The message to begin is sent to such a PID 1, too, if its socket is still open then. */
+static bool was_killed_at_birth(const struct spawn *spawn, const struct counted *counted)
+{
+	int status = counted->init_status;
+
+	return !spawn->inside.has_result && counted->n_oom_kills == 0 && WIFSIGNALED(status) &&
+	       WTERMSIG(status) == SIGKILL && kernel_kills_at_birth(&spawn->kernel);
+}
+
 /* PID 1 has ended without a message, so the command cannot have started. */
-static int lost(const struct spawn *spawn, const struct counted *counted)
+static int lost(const struct spawn *spawn, const struct counted *counted, bool at_birth)
 {
 	(void)sbx_error_what(spawn->err, -ECHILD, "cannot build the sandbox");
-	if (counted->n_oom_kills > 0) {
+	if (at_birth) {
+		error_explain(
+			spawn->err,
+			"the kernel kills each process that is started from this cgroup into another one, because cgroup.kill was written here before",
+			"start sbx-spawn in a new cgroup: restart its unit, or remove this cgroup and make it again");
+	} else if (counted->n_oom_kills > 0) {
 		error_explain(spawn->err, "it exceeded its memory limit while it was built",
 			      "raise limits.memory or --memory");
 	} else {
@@ -182,6 +196,9 @@ static int lost(const struct spawn *spawn, const struct counted *counted)
 
 int result_make(struct spawn *spawn, const struct counted *counted, int r, struct spawn_result *ret)
 {
+	bool at_birth = r >= 0 && spawn->ending.cause == SPAWN_REASON_NONE &&
+			!spawn->inside.has_failed && was_killed_at_birth(spawn, counted);
+
 	*ret = (struct spawn_result){ .usec = loop_now() - spawn->begun_usec };
 	if (r < 0)
 		return nothing_was_run(counted, r, SPAWN_FAILED, ret);
@@ -190,8 +207,8 @@ int result_make(struct spawn *spawn, const struct counted *counted, int r, struc
 				       explain_failure(spawn->plan, spawn->plan->argv[0],
 						       &spawn->inside.failure, spawn->err),
 				       explain_status(&spawn->inside.failure), ret);
-	if (!spawn->inside.has_gone && spawn->ending.cause == SPAWN_REASON_NONE)
-		return nothing_was_run(counted, lost(spawn, counted), SPAWN_FAILED, ret);
+	if (at_birth || (!spawn->inside.has_gone && spawn->ending.cause == SPAWN_REASON_NONE))
+		return nothing_was_run(counted, lost(spawn, counted, at_birth), SPAWN_FAILED, ret);
 	fill_end(spawn, counted, ret);
 	fill_memory(counted, ret);
 	return 0;

@@ -523,6 +523,27 @@ FOR_BOTH(without_namespaces_kill_9_of_the_supervisor_kills_everything)
 	place_deinit(&place);
 }
 
+/* Where the kernel kills PID 1 at once; on other kernels the command runs. */
+FOR_BOTH(a_cgroup_whose_processes_were_killed_before_is_named)
+{
+	struct place place;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
+
+	NEEDS_CGROUPS(&place, uid);
+	if (!write_file(place.home, "cgroup.kill", "1")) {
+		place_deinit(&place);
+		skip("this kernel has no cgroup.kill");
+	}
+	rig_init(&rig, uid, "exit 3");
+	add_cgroup(&rig, &place);
+	rig_run(&rig);
+	if (rig.outcome->result.status != 3) {
+		rig_expect(&rig, SPAWN_FAILED, SPAWN_REASON_SETUP);
+		expect(strstr(rig.outcome->err.why, "cgroup.kill was written here before"));
+	}
+	place_deinit(&place);
+}
+
 static const struct test tests[] = {
 	BOTH(the_cgroup_is_made_told_and_removed),
 	BOTH(the_cgroup_is_removed_where_nothing_was_run),
@@ -539,6 +560,7 @@ static const struct test tests[] = {
 	BOTH(without_namespaces_nothing_is_left_behind_either),
 	BOTH(without_namespaces_the_time_limit_kills_all),
 	BOTH(without_namespaces_kill_9_of_the_supervisor_kills_everything),
+	BOTH(a_cgroup_whose_processes_were_killed_before_is_named),
 	TEST_END,
 };
 
