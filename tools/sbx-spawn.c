@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include "base/module.h"
 #include "base/moment.h"
 #include "base/process.h"
+#include "base/units.h"
 #include "kernel/probe.h"
 #include "policy/model.h"
 #include "spawn.h"
@@ -28,6 +30,9 @@
 
 static const char *const net_modes[] = { "none", "loopback", "host", "proxy", NULL };
 static const char *const tiers[] = { "full", "reduced", NULL };
+
+/* The least that a start has been seen to need is 80KiB, with arguments and environment. */
+#define STACK_NEEDED ((rlim_t)128 * 1024)
 
 #define OPTION(...) OPTION_ROW(struct spawn_values, __VA_ARGS__)
 #define PICK(long_name, member, meta, list, text)                                                  \
@@ -375,6 +380,23 @@ static int check_line(const struct spawn_run *run, int n_operands, struct sbx_er
 	return spawn_check_options(run->values, run->tool->tool->command.options, err);
 }
 
+/* The kernel kills a process that needs more stack than its limit, without a message. */
+static int check_stack(struct sbx_error *err)
+{
+	_cleanup_text_ struct text size = TEXT_INIT;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur >= STACK_NEEDED)
+		return 0;
+	units_add_size(&size, limit.rlim_cur);
+	return error_fill(
+		err, -E2BIG,
+		"sbx-spawn itself needs 128KiB, and the kernel kills it where it needs more "
+		"than the limit",
+		"raise the limit of the caller before the start (ulimit -s 8192)",
+		"cannot start with a stack of %s", text_string(&size));
+}
+
 static void run_deinit(struct spawn_run *run)
 {
 	spawn_close_proxy(run);
@@ -412,6 +434,8 @@ static int spawn(void *context, int n_operands, char *operands[], struct sbx_err
 	};
 	int r;
 
+	if (check_stack(err) < 0)
+		return SPAWN_FAILED;
 	if (run.values->check && n_operands == 0)
 		return say_check(&run, err);
 	r = check_line(&run, n_operands, err);

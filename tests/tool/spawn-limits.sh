@@ -122,6 +122,12 @@ run limited '-f 2000' -q --file-size 1GiB -- sh -c 'exec head -c 4M /dev/zero >/
 check the_lower_one_is_the_one_that_is_named err_is \
 	'sbx-spawn: file size limit of 2000KiB reached (that of the caller); raise it with ulimit -f'
 
+# sbx-spawn itself would be killed without a message.
+run limited '-s 64' -- true
+check too_small_a_stack_is_refused has_status 125
+check the_refusal_names_the_limit_of_the_stack err_has 'cannot start with a stack of 64KiB'
+check and_how_to_raise_it err_has 'ulimit -s 8192'
+
 # What the plan says is what /proc says inside, whatever the caller's limits are.
 row_of() { sed -n "s/^$1  *\([0-9]*\)  *\([0-9]*\) .*/\1 \2/p" "$work/inside"; }
 agrees() { # NAME ROW: the plan's rlimit and both numbers in /proc/self/limits
