@@ -205,10 +205,12 @@ static int ask(int socket, uid_t uid, char *const words[], int n_words, char ans
 }
 
 /* Status 125: not the command's fault, but that of the sandbox, which may be ending. */
-static const char *fix_of(const struct tree_node *status)
+static const char *fix_of(const struct tree_node *status, const struct tree_node *fix)
 {
+	if (fix && fix->type == TREE_STRING)
+		return fix->text;
 	if (!status)
-		return "correct what its supervisor reports";
+		return "see with 'sbx-ctl list' whether it is still running";
 	if (strcmp(status->text, "125") == 0)
 		return "see with 'sbx-ctl list' whether it is still running";
 	return "name a program that exists in the sandbox and may be executed there";
@@ -228,7 +230,7 @@ static int understand(const char *id, const char *answer, size_t n_bytes, struct
 	/* With a status, the error says why the command was not executed. */
 	if (error)
 		(void)ctl_fail(err, -EREMOTEIO, "run a command in", id, error->text,
-			       fix_of(status));
+			       fix_of(status, tree_get(tree, tree_root(tree), "fix")));
 	if (error && !status)
 		return -EREMOTEIO;
 	if (!status || status->type != TREE_NUMBER ||

@@ -106,7 +106,7 @@ int door_parse_request(const void *bytes, size_t n_bytes, char ***ret_argv,
 	return 0;
 }
 
-void door_add_answer(struct text *out, int status, const char *error)
+void door_add_answer(struct text *out, int status, const char *error, const char *fix)
 {
 	struct json_writer writer;
 
@@ -114,5 +114,6 @@ void door_add_answer(struct text *out, int status, const char *error)
 	if (status >= 0)
 		json_member_u64(&writer, "status", (uint64_t)status);
 	json_member_if_set(&writer, "error", error);
+	json_member_if_set(&writer, "fix", fix);
 	json_end_object(&writer);
 }

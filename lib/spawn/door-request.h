@@ -20,5 +20,5 @@ struct text;
  * the bytes are not such a request. */
 int door_parse_request(const void *bytes, size_t n_bytes, char ***ret_argv,
 		       const char **ret_problem);
-/* @error may be NULL; a negative @status is omitted. */
-void door_add_answer(struct text *out, int status, const char *error);
+/* @error and @fix may be NULL; a negative @status is omitted. */
+void door_add_answer(struct text *out, int status, const char *error, const char *fix);

@@ -141,12 +141,12 @@ static void leave(struct visitor *visitor)
 }
 
 /* Answers the client and ends the visit. */
-static void answer(struct visitor *visitor, int status, const char *error)
+static void answer(struct visitor *visitor, int status, const char *error, const char *fix)
 {
 	_cleanup_text_ struct text out = TEXT_INIT;
 
 	visitor->status = status;
-	door_add_answer(&out, status, error);
+	door_add_answer(&out, status, error, fix);
 	if (text_status(&out) == 0)
 		(void)send(visitor->client.fd, text_string(&out), out.len,
 			   MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -160,7 +160,7 @@ static void answer_failure(struct visitor *visitor, const struct message *messag
 
 	(void)explain_failure(visitor->door->plan, visitor->argv[0], message, &err);
 	text_addf(&text, "%s: %s", err.what, err.why[0] ? err.why : strerror(-message->code));
-	answer(visitor, explain_status(message), text_string(&text));
+	answer(visitor, explain_status(message), text_string(&text), NULL);
 }
 
 /* Takes the fds, also on failure. */
@@ -178,7 +178,8 @@ static void lose(struct visitor *visitor)
 {
 	struct door *door = visitor->door;
 
-	answer(visitor, -1, "the command's process has gone");
+	answer(visitor, -1, "the command's process has gone, so the sandbox is ended",
+	       "start the sandbox again; a process in it may have killed the one of the command");
 	door->lost(door->userdata);
 }
 
@@ -194,7 +195,7 @@ static int from_inside(struct source *source, short events)
 	if (r == 1 && take_notifier(visitor, &message, fds, n_fds))
 		return 0;
 	if (r == 1 && message.kind == MESSAGE_RESULT)
-		answer(visitor, process_status(message.status), NULL);
+		answer(visitor, process_status(message.status), NULL, NULL);
 	else if (r == 1 && message.kind == MESSAGE_FAILED)
 		answer_failure(visitor, &message);
 	else
@@ -240,25 +241,61 @@ static bool lends_file(const struct door *door, const int *fds, size_t n_fds)
 	return false;
 }
 
-static const char *start_request(struct visitor *visitor, const char *bytes, size_t n_bytes,
-				 const int *fds, size_t n_fds)
+static bool refuse(struct visitor *visitor, const char *why, const char *fix)
 {
+	answer(visitor, -1, why, fix);
+	return false;
+}
+
+static bool refuse_to_start(struct visitor *visitor, int code)
+{
+	_cleanup_text_ struct text why = TEXT_INIT;
+
+	text_addf(&why, "cannot create a process for it (%s, %d)", strerror(-code), -code);
+	return refuse(visitor, text_string(&why),
+		      code == -EAGAIN
+			      ? "raise the limit of processes: that of the sandbox (--pids), "
+				"of its supervisor's user (ulimit -u) or of its unit (TasksMax)"
+		      : code == -ENOMEM ? "free memory, or raise the limit of memory"
+		      : code == -EMFILE ? "wait until other commands of 'sbx-ctl exec' have ended"
+					: "see with 'sbx-ctl list' whether it is still running");
+}
+
+/* Answers, and returns false, if it cannot be met. */
+static bool start_request(struct visitor *visitor, const char *bytes, size_t n_bytes,
+			  const int *fds, size_t n_fds)
+{
+	static const char other_version[] =
+		"give fewer arguments, or use the sbx-ctl of the version of the sandbox's sbx-spawn";
 	const char *problem = NULL;
+	int r;
 
 	if (!visitor->door->plan->may_exec)
-		return "this sandbox may not be entered: its policy does not allow it, or it was "
-		       "not started with --debug";
+		return refuse(
+			visitor,
+			"this sandbox may not be entered: its policy does not allow it, or it was "
+			"not started with --debug",
+			"start it with --debug; with a policy, add the rule {name: enter, match: "
+			"{op: container.run, mode: debug}, action: allow}");
 	if (door_parse_request(bytes, n_bytes, &visitor->argv, &problem) < 0)
-		return problem ? problem : "no memory";
+		return refuse(visitor, problem ? problem : "no memory",
+			      problem ? other_version : "free memory");
 	if (n_fds != 3)
-		return "the request comes without stdin, stdout and stderr";
+		return refuse(visitor, "the request comes without stdin, stdout and stderr",
+			      other_version);
 	if (lends_file(visitor->door, fds, n_fds))
-		return "this sandbox has no Landlock, so every process in it could read and write "
-		       "a file that is stdin, stdout or stderr; use a pipe: cat FILE | sbx-ctl "
-		       "exec ... | cat";
+		return refuse(
+			visitor,
+			"this sandbox has no Landlock, so every process in it could read and write "
+			"a file that is stdin, stdout or stderr",
+			"use pipes: cat FILE | sbx-ctl exec ... | cat");
 	if (tell_entering(visitor) < 0)
-		return "the audit record of it cannot be written";
-	return start(visitor, fds) < 0 ? "cannot create a process for it" : NULL;
+		return refuse(
+			visitor, "the audit record of it cannot be written",
+			"look where its records go ('sbx-ctl inspect', audit): disk space, or "
+			"a service that does not run");
+	r = start(visitor, fds);
+	return r < 0 ? refuse_to_start(visitor, r) : true;
 }
 
 static int from_client(struct source *source, short events)
@@ -270,7 +307,6 @@ static int from_client(struct source *source, short events)
 	ssize_t n = bytes ? fd_receive(source->fd, bytes, REQUEST_BYTES_MAX, fds, N_ELEMENTS(fds),
 				       &n_fds)
 			  : -ENOMEM;
-	const char *problem;
 
 	if (n == -EAGAIN)
 		return 0;
@@ -280,10 +316,8 @@ static int from_client(struct source *source, short events)
 		leave(visitor);
 		return 0;
 	}
-	problem = start_request(visitor, bytes, (size_t)n, fds, n_fds);
+	(void)start_request(visitor, bytes, (size_t)n, fds, n_fds);
 	fd_close_many(fds, n_fds);
-	if (problem)
-		answer(visitor, -1, problem);
 	return 0;
 }
 
@@ -335,7 +369,7 @@ int door_open(struct door *door, struct loop *loop, int socket, const struct ker
 void door_close(struct door *door)
 {
 	while (door->visitors)
-		answer(door->visitors, -1, "the sandbox has ended");
+		answer(door->visitors, -1, "the sandbox has ended", "start the sandbox again");
 	if (door->loop)
 		loop_remove(door->loop, &door->listening);
 	*door = (struct door)DOOR_INIT;

@@ -37,6 +37,11 @@ for fd in 0 1 2; do
 		check "a_${kind}_opened_with_o_path_is_refused_as_fd_$fd" has_not_run
 	done
 done
+# What the supervisor refuses for another reason has a fix that a user can carry out.
+# shellcheck disable=SC2046 # each number is an argument
+run sbx-ctl exec d -- true $(seq 5000)
+check too_many_arguments_are_refused has_status 125
+check fewer_are_asked_for err_has 'fix: give fewer arguments'
 run sbx-ctl exec d -- cat <"$work/file"
 check exec_reads_a_regular_file_as_stdin out_is mine
 run entering

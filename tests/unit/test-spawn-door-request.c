@@ -86,16 +86,20 @@ static void expect_answer(int status, const char *error, const char *wanted)
 {
 	_cleanup_text_ struct text text = TEXT_INIT;
 
-	door_add_answer(&text, status, error);
+	door_add_answer(&text, status, error, NULL);
 	expect_str(text_string(&text), wanted);
 }
 
 static void answers_are_one_object(void)
 {
+	_cleanup_text_ struct text text = TEXT_INIT;
+
 	expect_answer(0, NULL, "{\"status\":0}");
 	expect_answer(127, "cannot execute 'a\"b'",
 		      "{\"status\":127,\"error\":\"cannot execute 'a\\\"b'\"}");
 	expect_answer(-1, "no", "{\"error\":\"no\"}");
+	door_add_answer(&text, -1, "no", "yes");
+	expect_str(text_string(&text), "{\"error\":\"no\",\"fix\":\"yes\"}");
 }
 
 static const struct test tests[] = {

@@ -250,6 +250,7 @@ FOR_BOTH(a_sandbox_that_may_not_be_entered_says_so)
 	house_open(&house);
 	visit(&house, "{\"exec\":[\"/bin/true\"]}", &answer);
 	expect(strncmp(answer.text, "{\"error\":\"this sandbox may not be entered", 40) == 0);
+	expect(strstr(answer.text, "\"fix\":\"start it with --debug; "));
 	house_close(&house);
 }
 
