@@ -178,8 +178,9 @@ static void lose(struct visitor *visitor)
 {
 	struct door *door = visitor->door;
 
-	answer(visitor, -1, "the command's process has gone, so the sandbox is ended",
-	       "start the sandbox again; a process in it may have killed the one of the command");
+	answer(visitor, -1,
+	       "the sandbox has ended, or a process in it has killed that of the command",
+	       "start the sandbox again");
 	door->lost(door->userdata);
 }
 
