@@ -340,24 +340,31 @@ static const char *find_shown(struct planner *planner, const struct step *step, 
 	return planner_rebase(planner, outside, source, step_target(step));
 }
 
-/*
- * A denial or exception that names a symbolic link also applies to its target. If the planner
- * refuses to follow the link, the mark is at the link and the target has no place, so compare()
- * does not check it.
- */
-static int compare_behind_link(struct planner *planner, const struct mark *mark)
-{
-	const struct host_path *link = mark->facts, *target;
+/* A symbolic link that a denial or exception names, and that was not followed to a place. */
+struct unfollowed {
+	const struct mark *mark;
+	const struct host_path *target; /* NULL: missing */
+	const char *leads_to;
+	const char *why; /* why the denial does not hold at the target */
+};
 
-	if (mark->kind == MARK_ALLOW || mark->origin.kind == ORIGIN_BUILT_IN || !link ||
-	    link->kind != HOST_LINK_REFUSED || !link->leads_to)
-		return 0;
-	target = host_find_path(planner->host, link->leads_to);
+static int refuse_unfollowed(struct planner *planner, const struct unfollowed *link)
+{
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot enforce what %s denies at '%.300s'",
+			     origin_text(&link->mark->origin), link->mark->path);
+	sbx_error_why(planner->err, "%s, and its target is shown", link->why);
+	sbx_error_fix(planner->err, "name its target, '%.300s'", link->leads_to);
+	return -EOPNOTSUPP;
+}
+
+/* The target has no place, so compare() does not check it. */
+static int compare_target(struct planner *planner, const struct unfollowed *link)
+{
 	for (size_t i = 0; i < planner->plan->n_steps; i++) {
 		const struct step *step = &planner->plan->steps[i];
 		struct asked_path asked = {
 			.path = find_shown(planner, step, link->leads_to),
-			.kind = target ? target->kind : HOST_MISSING,
+			.kind = link->target ? link->target->kind : HOST_MISSING,
 		};
 		unsigned permitted;
 
@@ -367,20 +374,56 @@ static int compare_behind_link(struct planner *planner, const struct mark *mark)
 		permitted = plan_permits(planner->plan, asked.path, asked.kind) & COMPARED;
 		if (step->kind == STEP_OVERLAY)
 			permitted &= ~(unsigned)RIGHT_WRITE;
-		permitted &= mark->rights;
-		if (!(permitted & ~decided_rights(planner, &asked, permitted)))
-			continue;
-		(void)sbx_error_what(planner->err, -EOPNOTSUPP,
-				     "cannot enforce what %s denies at '%.300s'",
-				     origin_text(&mark->origin), mark->path);
-		sbx_error_why(planner->err,
-			      "'%.300s' is a symbolic link that its owner, or a command in a "
-			      "sandbox, could change, and its target is shown",
-			      link->real);
-		sbx_error_fix(planner->err, "name its target, '%.300s'", link->leads_to);
-		return -EOPNOTSUPP;
+		permitted &= link->mark->rights;
+		if (permitted & ~decided_rights(planner, &asked, permitted))
+			return refuse_unfollowed(planner, link);
 	}
 	return 0;
+}
+
+/* The planner refuses to follow a link that others could change: the mark is at the link. */
+static int compare_behind_refused(struct planner *planner, const struct mark *mark)
+{
+	const struct host_path *facts = mark->facts;
+	struct unfollowed link = { .mark = mark };
+
+	if (!facts || facts->kind != HOST_LINK_REFUSED || !facts->leads_to)
+		return 0;
+	link.leads_to = facts->leads_to;
+	link.target = host_find_path(planner->host, link.leads_to);
+	link.why = planner_format(planner,
+				  "'%.300s' is a symbolic link that its owner, or a command in a "
+				  "sandbox, could change",
+				  facts->real);
+	return compare_target(planner, &link);
+}
+
+/* The mark is at what a mount shows at its path, not at what the host's link there leads to. */
+static int compare_behind_mount(struct planner *planner, const struct mark *mark)
+{
+	const struct host_path *facts = host_find_path(planner->host, mark->path);
+	struct unfollowed link = { .mark = mark, .target = facts };
+
+	if (!facts || mark->source || !view_find_mount(planner, mark->path))
+		return 0;
+	link.leads_to = facts->kind == HOST_LINK_REFUSED ? facts->leads_to : facts->real;
+	if (!link.leads_to || strcmp(link.leads_to, mark->path) == 0)
+		return 0;
+	if (facts->kind == HOST_LINK_REFUSED)
+		link.target = host_find_path(planner->host, link.leads_to);
+	link.why = "the path leads through a symbolic link of the host that a mount hides";
+	return compare_target(planner, &link);
+}
+
+/* A denial or exception that names a symbolic link also applies to its target. */
+static int compare_behind_links(struct planner *planner, const struct mark *mark)
+{
+	int r;
+
+	if (mark->kind == MARK_ALLOW || mark->origin.kind == ORIGIN_BUILT_IN)
+		return 0;
+	r = compare_behind_refused(planner, mark);
+	return r < 0 ? r : compare_behind_mount(planner, mark);
 }
 
 int compare_with_decisions(struct planner *planner)
@@ -394,7 +437,7 @@ int compare_with_decisions(struct planner *planner)
 			return r;
 	}
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
-		int r = compare_behind_link(planner, marks[i]);
+		int r = compare_behind_links(planner, marks[i]);
 
 		if (r < 0)
 			return r;

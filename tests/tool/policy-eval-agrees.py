@@ -162,13 +162,13 @@ class Tree:
                        for path in self.paths)
 
 
-def glob_or_path(rng, tree, project, mount):
+def glob_or_path(rng, tree, project, avoided=None):
     values = []
     is_glob = rng.random() < 0.4
     for _ in range(rng.randrange(1, 3)):
         path = pathlib.Path(rng.choice(tree.paths)) if rng.random() < 0.7 else tree.any_path()
-        if mount and path.is_relative_to(mount["target"]):
-            path = pathlib.Path(os.path.realpath(path))  # a denial through a link that the mount hides is about the mount alone
+        if avoided and path.is_relative_to(avoided):
+            path = pathlib.Path(os.path.realpath(path))  # below a mount a rule allows what the mount shows, and eval does not look there
         name = str(path)
         if path.is_relative_to(project) and rng.random() < 0.4:
             name = "./" + str(path.relative_to(project)) if path != project else "./"
@@ -200,10 +200,11 @@ def make_policy(rng, tree, project, mount):
     for number in range(rng.randrange(1, 6)):
         operation = rng.choice(OPERATIONS if is_limiting else [one for one in OPERATIONS if "exec" not in one])
         action = "allow" if rng.random() < 0.75 or operation == "fs.exists" else "deny"  # W22
+        avoided = mount["target"] if mount and action == "allow" else None
         text += (f"- {{name: r{number}, action: {action}, "
-                 f"match: {{op: [{operation}], {glob_or_path(rng, tree, project, mount)}}}")
+                 f"match: {{op: [{operation}], {glob_or_path(rng, tree, project, avoided)}}}")
         if rng.random() < 0.2:
-            text += f", except: [{{{glob_or_path(rng, tree, project, mount)}}}]"
+            text += f", except: [{{{glob_or_path(rng, tree, project)}}}]"
         text += "}\n"
     if rng.random() < 0.05:
         text += f"defaults: {{fs: allow}}\n"

@@ -482,6 +482,44 @@ static void an_exception_with_an_empty_list_takes_nothing_back(void)
 	}
 }
 
+/* The mark is at what the mount shows, the evaluator's denial also at what the host's link leads
+ * to. */
+static void refuses_a_denial_through_a_link_that_a_mount_hides(void)
+{
+	static const struct {
+		const char *path;
+		uid_t owner;
+		bool is_refused;
+	} cases[] = {
+		{ PROJECT "/a/link", 0, true },
+		{ PROJECT "/a/link", 1000, true },
+		{ PROJECT "/a/other", 0, false },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+		char rules[1000];
+
+		(void)snprintf(rules, sizeof(rules),
+			       "- {name: all, match: {op: fs.*, path: ./}, action: allow}\n"
+			       "- {name: kept, match: {op: fs.write, path: %s}, action: deny}\n"
+			       "mounts: [{target: " PROJECT "/a, mode: ro, source: /srv/t}]\n",
+			       cases[i].path);
+		open_policy(&planning, rules);
+		know(&planning, PROJECT "/a", HOST_DIRECTORY);
+		know(&planning, PROJECT "/file", HOST_FILE);
+		know(&planning, "/srv/t", HOST_DIRECTORY);
+		know_link(&planning, PROJECT "/a/link", PROJECT "/file", cases[i].owner);
+		if (!cases[i].is_refused) {
+			expect_plan(&planning);
+			continue;
+		}
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, "'" PROJECT "/a/link'", "that a mount hides",
+			    "'" PROJECT "/file'"));
+	}
+}
+
 static const struct test tests[] = {
 	TEST(a_rule_with_an_empty_list_never_holds),
 	TEST(an_exception_with_an_empty_list_takes_nothing_back),
@@ -506,6 +544,7 @@ static const struct test tests[] = {
 	TEST(a_section_dialect_sees_the_system_and_writes_its_project),
 	TEST(a_manifest_sees_the_system_and_what_it_names),
 	TEST(the_policies_that_come_with_sbx),
+	TEST(refuses_a_denial_through_a_link_that_a_mount_hides),
 	TEST_END,
 };
 
