@@ -66,8 +66,9 @@ static const struct meaning meanings[] = {
 	  "'/' is not a mount point that pivot_root can exchange, as in an initramfs or a chroot",
 	  "start sbx-spawn where '/' is a mount point" },
 
-	{ STEP_BIND, ENOENT, false, "'{source}' was removed after the plan was made",
-	  "start again; if it may be missing, write 'optional: true' beside the path, or use --optional-read" },
+	{ STEP_BIND, ENOENT, false,
+	  "'{source}' does not exist: it was removed after the plan was made, or it is a device that /dev lacks",
+	  "start again, or create it; if it may be missing, write 'optional: true' beside the path, or use --optional-read" },
 	{ STEP_BIND, ELOOP, false,
 	  "a symbolic link appeared on the way to '{source}' or '{target}' after the plan was made, and could lead anywhere",
 	  "find out which program changes that directory, and start again" },

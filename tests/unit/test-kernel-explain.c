@@ -34,7 +34,10 @@ static void says_what_failed_why_and_what_to_change(void)
 	expect_eq(err.code, -ENOENT);
 	expect(strstr(err.what, "'/srv/inside'") != NULL);
 	expect(!strstr(err.what, "%s"));
-	expect_str(err.why, "p.yaml:14 'data': '/srv/outside' was removed after the plan was made");
+	expect_str(
+		err.why,
+		"p.yaml:14 'data': '/srv/outside' does not exist: it was removed after the plan was "
+		"made, or it is a device that /dev lacks");
 	expect(strstr(err.fix, "optional: true") != NULL);
 }
 
@@ -126,8 +129,10 @@ static void a_path_that_looks_like_a_field_stays_as_it_is(void)
 			     .bind.source = "/{target}/%s",
 			     .bind.target = "/t" };
 
-	expect_str(explain(step, -ENOENT).why,
-		   "'/{target}/%s' was removed after the plan was made");
+	expect_str(
+		explain(step, -ENOENT).why,
+		"'/{target}/%s' does not exist: it was removed after the plan was made, or it is a "
+		"device that /dev lacks");
 }
 
 static void a_failure_without_a_step_is_an_error_too(void)
