@@ -20,7 +20,6 @@
 #include "base/moment.h"
 #include "collect/collect.h"
 #include "service/clients.h"
-#include "service/listen.h"
 #include "service/service.h"
 #include "tool.h"
 
@@ -277,14 +276,14 @@ static int start(struct daemon *daemon, struct sbx_error *err)
 		return error_fill(err, -EINVAL, "waiting records are lost in a crash",
 				  "write --group-time=500ms, or less",
 				  "records cannot wait longer than 500ms");
-	/* A mistake must not leave a new log. */
-	r = values->socket ? listen_check_path(values->socket, err) : 0;
-	if (r < 0)
-		return r;
 	r = read_keeping(values, &options.keeping, err);
 	if (r < 0)
 		return r;
 	r = service_new(&daemon->run->log, on_reload, daemon, &daemon->service, err);
+	if (r < 0)
+		return r;
+	/* A mistake must not leave a new log. */
+	r = service_check_usual(daemon->service, COLLECT_SOCKET, values->socket, err);
 	if (r < 0)
 		return r;
 	r = open_log(daemon, err);

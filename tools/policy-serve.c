@@ -137,6 +137,9 @@ static int start(struct daemon *daemon, const char *const *paths, size_t n_paths
 		r = add_fact(daemon, values->facts.items[i], err);
 	if (r >= 0)
 		r = service_new(&daemon->run->log, on_reload, daemon, &daemon->service, err);
+	/* A mistake must not leave a record of a start. */
+	if (r >= 0)
+		r = service_check_usual(daemon->service, SERVER_MAIN_SOCKET, values->socket, err);
 	if (r < 0)
 		return r;
 	options.event = service_event(daemon->service);
@@ -166,7 +169,8 @@ int policy_verb_serve(void *context, int n_operands, char *operands[], struct sb
 	/* A record that cannot be written makes the answer "deny"; the service continues. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	r = start(&daemon, (const char *const *)operands, (size_t)n_operands, err);
-
+	if (r < 0 && daemon.server)
+		(void)server_finish(daemon.server, NULL);
 	if (r < 0)
 		return r == -EINVAL || r == -ENOENT || r == -EEXIST ? TOOL_USAGE : r;
 	r = service_run(daemon.service, err);

@@ -95,15 +95,14 @@ static int parse_path(const char *path, struct sockaddr_un *ret, struct sbx_erro
 	return 0;
 }
 
-int listen_check_path(const char *path, struct sbx_error *err)
+static int fail_without_directory(const char *path, struct sbx_error *err)
 {
-	struct sockaddr_un address;
-
-	return parse_path(path, &address, err);
+	return fail_because(-ENOENT, path, "its directory does not exist",
+			    "create the directory, or start it by its unit", err);
 }
 
-/* Returns 0 if @path is free now. */
-static int remove_stale(const char *path, const struct sockaddr_un *address, struct sbx_error *err)
+/* 1 if the socket file of a dead process is at @path, 0 if nothing is. */
+static int find_stale(const char *path, const struct sockaddr_un *address, struct sbx_error *err)
 {
 	_cleanup_close_ int probe = -EBADF;
 	struct stat st;
@@ -123,9 +122,34 @@ static int remove_stale(const char *path, const struct sockaddr_un *address, str
 	    errno != ECONNREFUSED)
 		return fail_because(-EADDRINUSE, path, "another process listens there",
 				    "stop it, or choose another path", err);
-	if (unlink(path) < 0 && errno != ENOENT)
-		return fail(-errno, path, err);
-	return 0;
+	return 1;
+}
+
+/* Returns 0 if @path is free now. */
+static int remove_stale(const char *path, const struct sockaddr_un *address, struct sbx_error *err)
+{
+	int r = find_stale(path, address, err);
+
+	if (r <= 0)
+		return r;
+	return unlink(path) < 0 && errno != ENOENT ? fail(-errno, path, err) : 0;
+}
+
+int listen_check(const char *path, struct sbx_error *err)
+{
+	struct sockaddr_un address;
+	_cleanup_free_ char *directory = NULL;
+	int r = parse_path(path, &address, err);
+
+	if (r < 0)
+		return r;
+	directory = strndup(path, (size_t)(strrchr(path, '/') - path) + 1);
+	if (!directory)
+		return fail(-ENOMEM, path, err);
+	if (access(directory, F_OK) < 0 && errno == ENOENT)
+		return fail_without_directory(path, err);
+	r = find_stale(path, &address, err);
+	return r < 0 ? r : 0;
 }
 
 /* bind() creates the file with the mode of the socket's inode minus the umask: never more than
@@ -180,8 +204,7 @@ int listen_open(const char *path, mode_t mode, struct listen_socket *ret, struct
 		return r;
 	lock_fd = path_lock(path);
 	if (lock_fd == -ENOENT)
-		return fail_because(lock_fd, path, "its directory does not exist",
-				    "create the directory, or start it by its unit", err);
+		return fail_without_directory(path, err);
 	if (lock_fd < 0)
 		return fail(lock_fd, path, err);
 	r = open_locked(path, &address, mode, ret, err);
@@ -209,4 +232,14 @@ int listen_accept(int fd)
 		return r;
 	r = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	return r < 0 ? -errno : r;
+}
+
+int listen_check_room(int fd, const char *name, struct sbx_error *err)
+{
+	int r = check_room(fd);
+
+	return r < 0 ? error_fill(err, r, "the limit of open files leaves no room for a client",
+				  "raise it: ulimit -n, or LimitNOFILE= in the unit",
+				  "cannot serve clients of '%s'", name)
+		     : 0;
 }

@@ -36,11 +36,14 @@ int listen_adopt(int fd, const char *name, struct listen_socket *ret, struct sbx
  * dead process: -EADDRINUSE if a process listens on it, -EEXIST if the file is not a socket.
  */
 int listen_open(const char *path, mode_t mode, struct listen_socket *ret, struct sbx_error *err);
-/* Its first check, of the path alone. */
-int listen_check_path(const char *path, struct sbx_error *err);
+/* Fails as listen_open() would because of the path, its directory or what is there; changes
+ * nothing. */
+int listen_check(const char *path, struct sbx_error *err);
 
 /*
  * Accepts the next connection. The watchdog and the answers to connected clients need a few fds, so
  * clients never get the last ones: -EMFILE once only these are left.
  */
 int listen_accept(int fd);
+/* Would listen_accept() accept a client, beside what the process has open now? */
+int listen_check_room(int fd, const char *name, struct sbx_error *err);

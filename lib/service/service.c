@@ -309,6 +309,9 @@ int service_listen(struct service *service, const char *name, const char *path, 
 	r = open_socket(service, name, path, mode, &listener->socket, err);
 	if (r < 0)
 		return r;
+	r = listen_check_room(listener->socket.fd, name, err);
+	if (r < 0)
+		return r;
 	r = sd_event_add_io(service->event, &listener->source, listener->socket.fd, EPOLLIN,
 			    on_connection, listener);
 	if (r < 0)
@@ -344,23 +347,45 @@ static int make_directory_of(const char *path, struct sbx_error *err)
 	return 0;
 }
 
-int service_listen_usual(struct service *service, const char *name, const char *path, mode_t mode,
-			 struct clients *clients, struct sbx_error *err)
+/* @path, or the default one, whose directory is made; NULL if only the manager can have one. */
+static int choose_path(struct service *service, const char *name, const char *path,
+		       struct text *usual, const char **ret, struct sbx_error *err)
+{
+	int r;
+
+	*ret = path;
+	if (path || find_handed_over(service, name) >= 0)
+		return 0;
+	r = service_add_path(usual, name, err);
+	/* Started by a socket unit, without a runtime directory: let service_listen() report which
+	 * socket the manager did not pass. */
+	if (r < 0 && service->handed_over.n_fds > 0)
+		return 0;
+	if (r < 0)
+		return r;
+	*ret = text_string(usual);
+	return make_directory_of(*ret, err);
+}
+
+int service_check_usual(struct service *service, const char *name, const char *path,
+			struct sbx_error *err)
 {
 	_cleanup_text_ struct text usual = TEXT_INIT;
 	int r;
 
-	if (path || find_handed_over(service, name) >= 0)
-		return service_listen(service, name, path, mode, clients, err);
-	r = service_add_path(&usual, name, err);
-	/* Started by a socket unit, without a runtime directory: let service_listen() report which
-	 * socket the manager did not pass. */
-	if (r < 0 && service->handed_over.n_fds > 0)
-		return service_listen(service, name, NULL, mode, clients, err);
-	if (r < 0)
-		return r;
-	r = make_directory_of(text_string(&usual), err);
-	return r < 0 ? r : service_listen(service, name, text_string(&usual), mode, clients, err);
+	if (find_handed_over(service, name) >= 0)
+		return 0;
+	r = choose_path(service, name, path, &usual, &path, err);
+	return r < 0 || !path ? r : listen_check(path, err);
+}
+
+int service_listen_usual(struct service *service, const char *name, const char *path, mode_t mode,
+			 struct clients *clients, struct sbx_error *err)
+{
+	_cleanup_text_ struct text usual = TEXT_INIT;
+	int r = choose_path(service, name, path, &usual, &path, err);
+
+	return r < 0 ? r : service_listen(service, name, path, mode, clients, err);
 }
 
 /* sd_notify() separates assignments by newlines: a newline in the text would inject another one. */

@@ -25,6 +25,11 @@ run sbx-audit key change --log="$work/log"
 check but_not_changed err_has 'another process is writing to it'
 run sbx-audit serve --log="$work/other" --socket="$work/s"
 check a_second_one_on_the_socket_is_refused err_has 'another process listens there'
+check before_a_log_is_made eval '[ -z "$out" ] && [ ! -e "$work/other" ]'
+run sbx-audit serve --log="$work/other" --socket="$work/none/s"
+check a_socket_in_no_directory_is_refused_before_a_log_is_made eval 'err_has "its directory does not exist" && [ ! -e "$work/other" ]'
+run sh -c 'ulimit -n 20 && exec sbx-audit serve --log="$1" --socket="$2"' sh "$work/few" "$work/t"
+check refuses_to_serve_nobody_where_open_files_are_limited err_has 'no room for a client' 'LimitNOFILE='
 run sbx-audit serve --log="$work/new" --socket=s
 check a_relative_socket_is_refused_before_a_log_is_made eval 'err_has "begin it with" && [ ! -e "$work/new" ]'
 run sbx-audit serve --log="$work/log" --socket="$work/t" --group-time=1s

@@ -19,8 +19,18 @@ check with_a_broken_policy_it_does_not_start has_status 2
 check the_place_of_the_mistake_is_said err_has 'bad.yaml:1:'
 run sbx-policy serve --socket "$work/s" --audit-fd 9 p.yaml 9>/dev/full
 check without_records_it_does_not_start test "$status" -ne 0
-run sbx-policy serve --socket "$work/none/s" --audit-fd 9 p.yaml 9>>records
+run sbx-policy serve --socket "$work/none/s" --audit-fd 9 p.yaml 9>none.records
 check without_its_directory_it_says_so err_has 'its directory does not exist'
+check and_records_no_start test ! -s none.records
+serve p.yaml
+run sbx-policy serve --socket "$work/s" --audit-fd 9 p.yaml 9>second.records
+check a_second_one_on_the_socket_is_refused err_has 'another process listens there' 'choose another path'
+check and_records_no_start_either test ! -s second.records
+stop
+run sbx-policy serve --socket "$work/s" --sandbox=box1="$work/none/x" --audit-fd 9 p.yaml 9>third.records
+check what_fails_after_the_start_records_an_end test "$(grep -c kernel_start third.records)" = "$(grep -c kernel_shutdown third.records)"
+run sh -c 'ulimit -n 14 && exec sbx-policy serve --socket "$1" --audit-fd 9 p.yaml' sh "$work/s" 9>few.records
+check refuses_to_serve_nobody_where_open_files_are_limited err_has 'no room for a client' 'ulimit -n'
 run sbx-policy serve --socket "$work/s" --sandbox=a/b="$work/x" p.yaml --audit-fd 9 9>>records
 check a_sandbox_needs_an_id err_has 'its ID is not valid'
 run sbx-policy serve --socket "$work/s" --fact=box1:tag=x p.yaml --audit-fd 9 9>>records
