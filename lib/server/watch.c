@@ -39,6 +39,7 @@ struct walk {
 	struct text at;	  /* the directory so far, "" or with its last slash; has no links */
 	struct text rest; /* the components below it, not resolved yet */
 	unsigned n_links;
+	int r; /* the first failure to watch a directory */
 };
 
 static void walk_deinit(struct walk *walk)
@@ -91,7 +92,7 @@ static int watch_add(struct server *server, const char *directory, const char *n
 	return 0;
 }
 
-/* Begins at "/", or in the directory so far, with @path; @below is what follows. */
+/* Begins at "/", or in the directory so far, with @path; @below is what follows. 1 on success. */
 static int resolve(struct walk *walk, const char *path, const char *below)
 {
 	_cleanup_text_ struct text rest = TEXT_INIT;
@@ -103,7 +104,7 @@ static int resolve(struct walk *walk, const char *path, const char *below)
 	text_addf(&rest, "%s/%s", path, below);
 	text_reset(&walk->rest);
 	text_add(&walk->rest, text_string(&rest));
-	return text_status(&rest) < 0 ? -ENOMEM : 0;
+	return text_status(&rest) < 0 || text_status(&walk->rest) < 0 ? -ENOMEM : 1;
 }
 
 /* Takes the first component off the rest; "" if there is none. */
@@ -131,6 +132,31 @@ static bool is_last(const struct walk *walk)
 	return rest[strspn(rest, "/")] == '\0';
 }
 
+/* Goes on in the directory, or at the target of the link, that the component is: 1, or 0. */
+static int follow(struct walk *walk, const char *name, const char *target, ssize_t n)
+{
+	if (n == -EINVAL && !is_last(walk)) {
+		text_add(&walk->at, "/");
+		return text_status(&walk->at) < 0 ? -ENOMEM : 1;
+	}
+	if (n < 0)
+		return 0;
+	if (++walk->n_links > LINKS_MAX)
+		return -ELOOP;
+	text_truncate(&walk->at, walk->at.len - strlen(name));
+	return resolve(walk, target, text_string(&walk->rest));
+}
+
+static ssize_t read_link(const struct walk *walk, char ret[PATH_MAX])
+{
+	ssize_t n = readlink(text_string(&walk->at), ret, PATH_MAX - 1);
+
+	if (n < 0)
+		return -errno;
+	ret[n] = '\0';
+	return n;
+}
+
 /* 1 if there is another component, 0 at the end. */
 static int step(struct server *server, struct walk *walk, struct watch **watches)
 {
@@ -144,21 +170,19 @@ static int step(struct server *server, struct walk *walk, struct watch **watches
 		     walk->at.len > 0 ? text_string(&walk->at) : ".") >= (int)sizeof(directory))
 		return -ENAMETOOLONG;
 	text_add(&walk->at, name);
-	n = readlink(text_string(&walk->at), target, sizeof(target) - 1);
-	r = n < 0 ? -errno : 0;
-	if (r == -EINVAL && !is_last(walk)) {
-		text_add(&walk->at, "/");
-		return text_status(&walk->at) < 0 ? -ENOMEM : 1;
+	if (text_status(&walk->at) < 0)
+		return -ENOMEM;
+	n = read_link(walk, target);
+	if (n != -EINVAL || is_last(walk)) {
+		/* What follows can be watched even if this directory cannot, such as one that may
+		 * be searched but not read. */
+		r = watch_add(server, directory, name, watches);
+		if (walk->r == 0)
+			walk->r = r;
+		/* The link may have been replaced before the watch began. */
+		n = read_link(walk, target);
 	}
-	if (n >= 0 && ++walk->n_links > LINKS_MAX)
-		return -ELOOP;
-	r = watch_add(server, directory, name, watches);
-	if (r < 0 || n < 0)
-		return r;
-	target[n] = '\0';
-	text_truncate(&walk->at, walk->at.len - strlen(name));
-	r = resolve(walk, target, text_string(&walk->rest));
-	return r < 0 ? r : 1;
+	return follow(walk, name, target, n);
 }
 
 static int add_path(struct server *server, const char *path, struct watch **watches)
@@ -166,12 +190,9 @@ static int add_path(struct server *server, const char *path, struct watch **watc
 	_cleanup_(walk_deinit) struct walk walk = { .at = TEXT_INIT, .rest = TEXT_INIT };
 	int r = resolve(&walk, path, "");
 
-	if (r < 0)
-		return r;
-	do
+	while (r == 1)
 		r = step(server, &walk, watches);
-	while (r == 1);
-	return r;
+	return r < 0 ? r : walk.r;
 }
 
 /* The new watches begin before the old ones end, so that no rename is missed in between. */
@@ -185,8 +206,8 @@ void watch_policies(struct server *server)
 
 		if (r < 0)
 			log_write(server->options.log, LOG_LEVEL_WARNING, NULL,
-				  "cannot watch the directory of '%s': %s; a new policy needs a "
-				  "reload",
+				  "cannot watch each directory on the path of '%s': %s; a new "
+				  "policy may need a reload",
 				  path, strerror(-r));
 	}
 	(void)watch_free(server->watches);

@@ -2,7 +2,9 @@
 
 #include "server-rig.h"
 
+#include <sys/inotify.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include "base/json.h"
 #include "extension/extension.h"
@@ -24,6 +26,27 @@
 	"extensions:\n  - { name: slow, command: [/bin/sh, -c, 'while read -r l; do "              \
 	"n=${l#*:}; read -r x <%s; printf \"{\\\"n\\\":%%s,\\\"action\\\":\\\"allow\\\"}\\n\" "    \
 	"\"${n%%%%,*}\"; done'] }\n"
+
+static char unwatchable[64];	   /* the directory that inotify cannot read; "": none */
+static void (*before_watch)(void); /* called once before the next watch begins */
+
+/* Called by sd-event, in libsystemd.so, with a path of /proc/self/fd. */
+__attribute__((__visibility__("default"))) int inotify_add_watch(int fd, const char *path,
+								 uint32_t mask)
+{
+	void (*call)(void) = before_watch;
+	char directory[64] = "";
+
+	before_watch = NULL;
+	if (call)
+		call();
+	(void)!readlink(path, directory, sizeof(directory) - 1);
+	if (directory[0] != '\0' && strcmp(directory, unwatchable) == 0) {
+		errno = EACCES;
+		return -1;
+	}
+	return (int)syscall(SYS_inotify_add_watch, fd, path, mask);
+}
 
 /* ---- clients ---- */
 
@@ -636,6 +659,64 @@ static void a_directory_that_is_a_link_is_watched(void)
 	expect(unlink(file) == 0 && rmdir(one) == 0);
 }
 
+static void start_again(struct rig *rig)
+{
+	rig->server = server_free(rig->server);
+	expect_eq(rig_start(rig, SERVER_RECORDS_ALL, NULL), 0);
+	rig->question.server = rig->server;
+	turn_all(rig);
+}
+
+/* A link in a directory that can be searched but not read. */
+static void what_follows_a_directory_that_cannot_be_watched_is_watched(void)
+{
+	_cleanup_rig_ struct rig rig;
+	char directory[48], target[64];
+
+	rig_init(&rig, ALLOW_SRC);
+	make_link(&rig, directory, target);
+	(void)snprintf(unwatchable, sizeof(unwatchable), "%s", rig.directory);
+	start_again(&rig);
+	expect_eq(file_replace(AT_FDCWD, target, REVIEW_SRC, strlen(REVIEW_SRC), 0644, NULL), 0);
+	wait_for(&rig, "require_review");
+	unwatchable[0] = '\0';
+	expect(unlink(target) == 0);
+	expect(rmdir(directory) == 0);
+}
+
+static const struct rig *replaced;
+
+/* policy -> other/target becomes policy -> new/target, which is replaced after the start. */
+static void replace_link(void)
+{
+	char target[64];
+
+	(void)snprintf(target, sizeof(target), "%s/new/target", replaced->directory);
+	relink(replaced, target, replaced->policy);
+}
+
+static void a_link_that_is_replaced_before_its_watch_begins_is_followed(void)
+{
+	_cleanup_rig_ struct rig rig;
+	char directory[48], target[64], new_directory[48], new_target[64];
+
+	rig_init(&rig, ALLOW_SRC);
+	make_link(&rig, directory, target);
+	(void)snprintf(new_directory, sizeof(new_directory), "%s/new", rig.directory);
+	(void)snprintf(new_target, sizeof(new_target), "%s/target", new_directory);
+	expect(mkdir(new_directory, 0700) == 0);
+	expect_eq(file_replace(AT_FDCWD, new_target, ALLOW_SRC, strlen(ALLOW_SRC), 0644, NULL), 0);
+	replaced = &rig;
+	before_watch = replace_link;
+	start_again(&rig);
+	expect(!before_watch);
+	expect_eq(file_replace(AT_FDCWD, new_target, REVIEW_SRC, strlen(REVIEW_SRC), 0644, NULL),
+		  0);
+	wait_for(&rig, "require_review");
+	expect(unlink(target) == 0 && rmdir(directory) == 0);
+	expect(unlink(new_target) == 0 && rmdir(new_directory) == 0);
+}
+
 static void a_policy_that_is_a_pipe_does_not_stop_the_server(void)
 {
 	_cleanup_rig_ struct rig rig;
@@ -751,6 +832,8 @@ static const struct test tests[] = {
 	TEST(the_file_that_a_link_leads_to_comes_into_force_when_it_is_renamed_into_place),
 	TEST(a_link_in_the_middle_of_a_chain_is_watched),
 	TEST(a_directory_that_is_a_link_is_watched),
+	TEST(what_follows_a_directory_that_cannot_be_watched_is_watched),
+	TEST(a_link_that_is_replaced_before_its_watch_begins_is_followed),
 	TEST(a_policy_that_is_a_pipe_does_not_stop_the_server),
 	TEST(the_same_policy_again_is_no_change),
 	TEST(a_decision_that_cannot_be_recorded_is_deny),
