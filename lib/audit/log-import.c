@@ -131,7 +131,7 @@ static bool is_of_owner_alone(const struct stat *st, uid_t owner)
 	       st->st_uid == owner;
 }
 
-/* After a crash the file may already have its new owner. */
+/* 1 if it is not a file of its owner alone. After a crash it may already have its new owner. */
 static int give(const struct gather *gather, const char *name, uid_t owner)
 {
 	_cleanup_close_ int fd =
@@ -144,7 +144,7 @@ static int give(const struct gather *gather, const char *name, uid_t owner)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!is_of_owner_alone(&st, owner) && !is_of_owner_alone(&st, inbox->st_uid))
-		return -EPERM;
+		return 1;
 	if (st.st_uid != inbox->st_uid &&
 	    fchownat(fd, "", inbox->st_uid, inbox->st_gid, AT_EMPTY_PATH) < 0)
 		return -errno;
@@ -164,11 +164,11 @@ static void finish(struct gather *gather, const char *name, uid_t owner)
 	char to[CLAIM_NAME_SIZE];
 	int r = give(gather, name, owner);
 
-	if (r == -EPERM) {
+	if (r > 0) {
 		/* The file's owner replaced it at the moment of the move. */
 		if (unlinkat(options->staging, name, 0) < 0)
 			(void)unlinkat(options->staging, name, AT_REMOVEDIR);
-		fail(gather, r, name,
+		fail(gather, -EPERM, name,
 		     "it was removed: it was not a regular file that only its owner can write",
 		     "check which service of that user created it");
 		return;

@@ -3,10 +3,12 @@
 #include "audit/log.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -251,6 +253,36 @@ int __wrap_renameat2(int from_directory, const char *from, int to_directory, con
 	return r;
 }
 
+/* The errno of the next fchmodat(); 0: it succeeds. */
+static int chmod_errno;
+
+int fchmodat(int directory, const char *name, mode_t mode, int flags)
+{
+	if (chmod_errno == 0)
+		return (int)syscall(SYS_fchmodat, directory, name, mode);
+	errno = chmod_errno;
+	chmod_errno = 0;
+	return -1;
+}
+
+/* As in a container without CAP_CHOWN and CAP_FOWNER. */
+static void keeps_a_file_whose_owner_or_mode_it_may_not_change(void)
+{
+	_cleanup_place_ struct place place;
+	struct sbx_error err;
+	uint64_t n;
+
+	place_init(&place);
+	write_file(place.service, RECORD_SPOOL_NAME, "one\n", place.service_uid);
+	chmod_errno = EPERM;
+	expect_eq(gather(&place, place.inbox, &n, &err), -EPERM);
+	expect(!strstr(err.why, "it was removed"));
+	expect_eq(n, 0);
+	expect_eq(look(place.spool).n, 1);
+	expect_eq(gather(&place, place.inbox, &n, &err), 0);
+	expect_handed(&place, "one\n", place.service_uid);
+}
+
 static void two_at_the_same_time_hand_over_each_file_once(void)
 {
 	_cleanup_place_ struct place place;
@@ -380,6 +412,7 @@ static const struct test tests[] = {
 	TEST(roots_spool_is_handed_over_unless_root_owns_the_log),
 	TEST(what_is_written_later_by_whoever_had_it_open_comes_too),
 	TEST(goes_on_where_a_killed_one_has_stopped),
+	TEST(keeps_a_file_whose_owner_or_mode_it_may_not_change),
 	TEST(two_at_the_same_time_hand_over_each_file_once),
 	TEST(a_link_in_the_place_of_the_spool_is_not_handed_over),
 	TEST(a_second_name_of_anothers_file_is_not_handed_over),
