@@ -602,9 +602,22 @@ static bool is_ours_alone(int fd, uint64_t *ret_size)
 }
 
 /* 1 if there is more than the share. */
+static int take_share(struct import *import, uint64_t size, struct sbx_error *err)
+{
+	int r;
+
+	import->until = size;
+	if (size > import->offset && size - import->offset > import->n_bytes_max)
+		import->until = import->offset + import->n_bytes_max;
+	r = import_take_lines(import, err);
+	return r == 0 && import->until < size && import->offset >= import->until ? 1 : r;
+}
+
+/* The same. */
 static int take_open_file(struct import *import, struct sbx_error *err)
 {
 	uint64_t size = 0;
+	struct stat st;
 	int r;
 
 	import->until = 0;
@@ -620,18 +633,15 @@ static int take_open_file(struct import *import, struct sbx_error *err)
 				   "move the file away, and keep it");
 	/* Stop at the present size: a process that writes as fast as the import reads would
 	 * otherwise occupy the log's service forever. */
-	import->until = size;
-	if (size - import->offset > import->n_bytes_max)
-		import->until = import->offset + import->n_bytes_max;
-	r = import_take_lines(import, err);
-	if (r == 0 && import->until < size && import->offset >= import->until)
-		return 1;
-	if (r < 0 || !is_left_alone(import->fd))
+	r = take_share(import, size, err);
+	if (r != 0 || !is_left_alone(import->fd))
 		return r;
-	/* A writer may have appended between the last read and the lease. */
-	import->until = UINT64_MAX;
-	r = import_take_lines(import, err);
-	if (r < 0)
+	/* A writer may have appended between the last read and the lease, also more than a share.
+	 */
+	if (fstat(import->fd, &st) < 0)
+		return import_fail_file(err, -errno);
+	r = take_share(import, (uint64_t)st.st_size, err);
+	if (r != 0)
 		return r;
 	r = import_take_torn_end(import, err);
 	return r < 0 ? r : remove_file(import, err);

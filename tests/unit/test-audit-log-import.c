@@ -498,6 +498,48 @@ static void a_long_file_is_taken_in_parts(void)
 	expect_eq(verify(&f, NULL, NULL), n_lines + 1);
 }
 
+struct late {
+	const struct log_place *place;
+	const char *lines; /* not appended yet, or NULL */
+	size_t n_bytes;
+};
+
+static void append_late(void *userdata, uint64_t n_records)
+{
+	struct late *late = userdata;
+
+	if (late->lines)
+		append(late->place, CLAIMED, late->lines, late->n_bytes);
+	late->lines = NULL;
+}
+
+/* A file can become longer in an instant, by FICLONE. */
+static void what_is_appended_during_an_import_is_taken_in_parts(void)
+{
+	static const char line[] = "{" LOG_TIME ",\"event\":\"syscall\"}\n";
+	const size_t n_lines = 50000, len = strlen(line);
+	_cleanup_fixture_ struct fixture f;
+	_cleanup_free_ char *lines = zeroed(n_lines, len);
+	struct late late = { &f.place, lines, n_lines * len };
+	size_t n_parts = 0, n_records = 0;
+	struct audit_import import;
+
+	fixture_init(&f);
+	recorder_deinit(&f.recorder);
+	for (size_t i = 0; i < n_lines; i++)
+		memcpy(lines + i * len, line, len);
+	append(&f.place, CLAIMED, line, len);
+	audit_log_watch_import(f.log, append_late, &late);
+	do {
+		import = take_some(&f, 1000000);
+		n_records += import.n_records;
+	} while (import.has_more && ++n_parts < 10);
+	expect(n_parts > 0);
+	expect_eq(n_records, n_lines + 1);
+	expect_eq(n_files(&f.place), 1);
+	expect_eq(verify(&f, NULL, NULL), n_lines + 2);
+}
+
 static void a_line_that_is_longer_than_a_part_is_refused_in_pieces(void)
 {
 	static const char line[] = "\n{" LOG_TIME ",\"event\":\"syscall\"}\n";
@@ -718,6 +760,7 @@ static const struct test tests[] = {
 	TEST(names_that_nothing_claims_are_left_alone),
 	TEST(one_file_that_is_refused_keeps_no_other_out),
 	TEST(a_long_file_is_taken_in_parts),
+	TEST(what_is_appended_during_an_import_is_taken_in_parts),
 	TEST(a_line_that_is_longer_than_a_part_is_refused_in_pieces),
 	TEST(a_file_with_a_lease_does_not_delay_other_users),
 	TEST(a_file_that_cannot_be_opened_does_not_delay_other_users),
