@@ -422,7 +422,7 @@ static int make_new(int directory, const char *name, const char *new_name, store
 	if (faccessat(directory, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		r = -EEXIST;
 	else
-		r = put_beside(directory, name, new_name);
+		r = errno == ENOENT ? put_beside(directory, name, new_name) : -errno;
 	if (r == 0 && renameat2(directory, new_name, directory, name, RENAME_NOREPLACE) < 0)
 		r = -errno;
 	if (r < 0)
