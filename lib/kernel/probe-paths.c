@@ -219,6 +219,12 @@ static void pop(char *path)
 	slash[slash == path] = '\0';
 }
 
+static bool has_ended_at_file(int r, const struct host_path *ret)
+{
+	return r == ENDED && ret->kind > HOST_MISSING && ret->kind < HOST_LINK_REFUSED &&
+	       ret->kind != HOST_DIRECTORY;
+}
+
 /* Appends the target of a link to the directory that contains it. */
 static int push_target(struct walk *walk, const char *target, struct host_path *ret)
 {
@@ -228,24 +234,26 @@ static int push_target(struct walk *walk, const char *target, struct host_path *
 	for (size_t n; r == 0 && *target; target += n) {
 		target += strspn(target, "/");
 		n = strcspn(target, "/");
-		if (n == 0 || (n == 1 && *target == '.'))
-			continue;
-		if (n != 2 || memcmp(target, "..", 2) != 0) {
+
+		bool is_up = n == 2 && memcmp(target, "..", 2) == 0;
+
+		if (!is_up && n > 0 && (n != 1 || *target != '.')) {
 			r = push(walk->path, target, n);
 			is_settled = false;
 			continue;
 		}
 		/* ".." is the parent of the link's target, not of the link. */
 		r = is_settled ? 0 : settle(walk, ret);
-		/* The file before it must not be taken for what the path leads to. */
-		if (r == ENDED && ret->kind > HOST_MISSING && ret->kind < HOST_LINK_REFUSED &&
-		    ret->kind != HOST_DIRECTORY)
+		/* The kernel refuses "..", "." and a slash after a file: it must not be taken for
+		 * what the path leads to. */
+		if (has_ended_at_file(r, ret))
 			return end(walk, HOST_MISSING, ret->path[0] ? ret->path : walk->path, ret);
-		if (r < 0 || (r == ENDED && ret->kind != HOST_DIRECTORY))
+		if (r < 0 || (is_up && r == ENDED && ret->kind != HOST_DIRECTORY))
 			return r;
 		r = 0;
-		pop(walk->path);
-		is_settled = true;
+		is_settled |= is_up;
+		if (is_up)
+			pop(walk->path);
 	}
 	return r;
 }

@@ -138,6 +138,23 @@ static void two_dots_in_a_link_leave_what_it_leads_to(void)
 	become(0);
 }
 
+static void a_link_with_a_slash_at_its_end_leads_to_no_file(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	NEEDS_ROOT();
+	become(STRANGER + 1);
+	expect_place(&rig, "file-and-slash", HOST_MISSING, "file-and-slash");
+	expect_place(&rig, "file-and-dot", HOST_MISSING, "file-and-dot");
+	expect_place(&rig, "file-and-both", HOST_MISSING, "file-and-both");
+	expect_place(&rig, "folder-and-slash", HOST_DIRECTORY, "folder");
+	expect_place(&rig, "folder-and-slash/file", HOST_FILE, "folder/file");
+	expect_place(&rig, "folder-and-dot/file", HOST_FILE, "folder/file");
+	expect_place(&rig, "gone-and-slash/file", HOST_MISSING, "gone/file");
+	expect_place(&rig, "itself-and-dot", HOST_MISSING, "itself-and-dot");
+	become(0);
+}
+
 static void remembers_each_link_once_and_sorted(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
@@ -367,6 +384,7 @@ static const struct test tests[] = {
 	TEST(root_follows_only_the_links_of_the_system),
 	TEST(follows_links_of_root),
 	TEST(two_dots_in_a_link_leave_what_it_leads_to),
+	TEST(a_link_with_a_slash_at_its_end_leads_to_no_file),
 	TEST(remembers_each_link_once_and_sorted),
 	TEST(refuses_a_link_of_another_user),
 	TEST(an_ordinary_users_own_links_are_refused),
@@ -420,6 +438,13 @@ static void make_place(void)
 	make_link("deep/../file", "around", 0);
 	make_link(above, "above-the-root", 0);
 	make_link("folder/file/../inner", "past-a-file", 0);
+	make_link("folder/file/", "file-and-slash", 0);
+	make_link("to-folder/file/.", "file-and-dot", 0);
+	make_link("folder/file/.//", "file-and-both", 0);
+	make_link("folder/", "folder-and-slash", 0);
+	make_link("to-folder/.", "folder-and-dot", 0);
+	make_link("gone/", "gone-and-slash", 0);
+	make_link("itself-and-dot/.", "itself-and-dot", 0);
 	make_link("folder", "foreign", STRANGER);
 	make_link("foreign", "to-foreign", 0);
 	make_link("gone", "foreign-dangling", STRANGER);
