@@ -374,6 +374,9 @@ static int compare_target(struct planner *planner, const struct unfollowed *link
 		permitted = plan_permits(planner->plan, asked.path, asked.kind) & COMPARED;
 		if (step->kind == STEP_OVERLAY)
 			permitted &= ~(unsigned)RIGHT_WRITE;
+		/* A missing name can only be created where writing is permitted. */
+		if (asked.kind == HOST_MISSING && !(permitted & RIGHT_WRITE))
+			continue;
 		permitted &= link->mark->rights;
 		if (permitted & ~decided_rights(planner, &asked, permitted))
 			return refuse_unfollowed(planner, link);

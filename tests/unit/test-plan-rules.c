@@ -520,6 +520,39 @@ static void refuses_a_denial_through_a_link_that_a_mount_hides(void)
 	}
 }
 
+/* Nothing is at the target, and only a command that may write there can change that. */
+static void denies_through_a_hidden_link_what_cannot_be_created(void)
+{
+	static const struct {
+		const char *allowed;
+		bool is_refused;
+	} cases[] = { { "fs.read", false }, { "fs.*", true } };
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+		char rules[1000];
+
+		(void)snprintf(rules, sizeof(rules),
+			       "- {name: srv, match: {op: '%s', path: /srv/d}, action: allow}\n"
+			       "- {name: kept, match: {op: fs.read, path: " PROJECT
+			       "/a/link}, action: deny}\n"
+			       "mounts: [{target: " PROJECT "/a, mode: ro, source: /srv/t}]\n",
+			       cases[i].allowed);
+		open_policy(&planning, rules);
+		know(&planning, PROJECT "/a", HOST_DIRECTORY);
+		know(&planning, "/srv/d", HOST_DIRECTORY);
+		know(&planning, "/srv/t", HOST_DIRECTORY);
+		know_link(&planning, PROJECT "/a/link", "/srv/d/missing", 0);
+		if (!cases[i].is_refused) {
+			expect_plan(&planning);
+			continue;
+		}
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, "'" PROJECT "/a/link'", "that a mount hides",
+			    "'/srv/d/missing'"));
+	}
+}
+
 static const struct test tests[] = {
 	TEST(a_rule_with_an_empty_list_never_holds),
 	TEST(an_exception_with_an_empty_list_takes_nothing_back),
@@ -545,6 +578,7 @@ static const struct test tests[] = {
 	TEST(a_manifest_sees_the_system_and_what_it_names),
 	TEST(the_policies_that_come_with_sbx),
 	TEST(refuses_a_denial_through_a_link_that_a_mount_hides),
+	TEST(denies_through_a_hidden_link_what_cannot_be_created),
 	TEST_END,
 };
 
