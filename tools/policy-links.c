@@ -41,9 +41,10 @@ enum met {
  * if it is too long, or relative to no project. */
 static bool name_value(const char *value, const char *project, char ret[static PATH_MAX])
 {
+	size_t n_here = strcmp(value, ".") == 0 ? 1 : strncmp(value, "./", 2) == 0 ? 2 : 0;
 	int n = value[0] == '/' ? snprintf(ret, PATH_MAX, "%s", value)
-		: project	? snprintf(ret, PATH_MAX, "%s/%s", project,
-					   value + (strncmp(value, "./", 2) == 0 ? 2 : 0))
+		: project	? snprintf(ret, PATH_MAX, "%s/%s",
+					   strcmp(project, "/") == 0 ? "" : project, value + n_here)
 				: -1;
 
 	while (n > 1 && n < PATH_MAX &&

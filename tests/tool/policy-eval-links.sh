@@ -89,6 +89,19 @@ for name in file straight out; do
 	check "eval_and_the_sandbox_agree_about_${name}_in_a_mount" test "$promised" = "$(has_status 0 && echo yes || echo no)"
 done
 check a_link_out_of_a_mount_leads_nowhere test "$promised" = no
+policy "$project/shown"
+echo "mounts: [{source: $project/hidden, target: ., mode: ro}]" >>"$work/p.yaml"
+for target in . ./; do
+	sed -i "s|target: [./]*,|target: $target,|" "$work/p.yaml"
+	run sbx-policy eval "$work/p.yaml" fs.read "$project/back" "project=$project"
+	check "a_link_in_a_mount_at_${target}_is_followed" out_has "note: on this host it leads to '${project%/*}/shown/file'"
+	run sbx-policy eval "$work/p.yaml" fs.read "$project/file" "project=$project"
+	check "a_file_in_a_mount_at_${target}_is_known" eval 'has_status 0 && ! out_has note'
+done
+run begin_spawn -q --policy "$work/p.yaml" -- cat "$project/file"
+check it_is_inside out_is text
+run begin_spawn -q --policy "$work/p.yaml" -- cat "$project/back"
+check the_link_leads_nowhere has_status 1
 run sbx-policy compile -o "$work/p.bin" "$work/p.yaml"
 run sbx-policy eval "$work/p.bin" fs.read /m/file
 check a_compiled_policy_does_not_know_its_mounts out_has 'does not say which files its mounts show'
