@@ -260,13 +260,16 @@ static int push_target(struct walk *walk, const char *target, struct host_path *
 
 static int follow(struct walk *walk, const struct host_link *link, struct host_path *ret)
 {
-	char rest[PATH_MAX];
 	size_t n = strlen(link->path);
+	const char *rest;
 	int r;
 
 	if (++walk->n_followed > FOLLOWED_MAX)
 		return end(walk, HOST_MISSING, walk->path, ret);
-	memcpy(rest, walk->path + n, strlen(walk->path + n) + 1);
+	/* Links in links are followed recursively, and the stack may be small. */
+	rest = arena_copy(walk->search->arena, walk->path + n, strlen(walk->path + n));
+	if (!rest)
+		return -ENOMEM;
 	if (link->target[0] == '/')
 		n = 1;
 	walk->path[n] = '\0';

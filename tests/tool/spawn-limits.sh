@@ -127,6 +127,14 @@ run limited '-s 64' -- true
 check too_small_a_stack_is_refused has_status 125
 check the_refusal_names_the_limit_of_the_stack err_has 'cannot start with a stack of 64KiB'
 check and_how_to_raise_it err_has 'ulimit -s 8192'
+# The smallest stack suffices for the most links that the kernel follows in one path.
+mkdir -p "$project/chain/target"
+for i in $(seq 39); do
+	ln -s "link$((i + 1))/target/.." "$project/chain/link$i"
+done
+ln -s . "$project/chain/link40"
+run limited '-s 128' --read "$project/chain/link2" -- true
+check many_links_need_no_larger_stack err_has "name '$project/chain'"
 
 # What the plan says is what /proc says inside, whatever the caller's limits are.
 row_of() { sed -n "s/^$1  *\([0-9]*\)  *\([0-9]*\) .*/\1 \2/p" "$work/inside"; }
