@@ -131,6 +131,11 @@ static const char *resolve(void *context, const char *path)
 	return facts && facts->real ? facts->real : path;
 }
 
+static const char *resolve_target(void *context, const char *path)
+{
+	return planner_real_target(context, path);
+}
+
 static size_t longest_run(const struct condition *condition)
 {
 	const struct match_list *list = &condition->lists[MATCH_PATH];
@@ -196,6 +201,7 @@ static int compose(struct planner *planner, struct decided *decided)
 		.has_own_tmp = has_own_tmp(planner),
 		.is_limiting_exec = is_limiting_exec(planner),
 		.resolve = resolve,
+		.resolve_target = resolve_target,
 		.context = planner,
 		.excepts = excepts.rows,
 		.n_excepts = excepts.n_rows,

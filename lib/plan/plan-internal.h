@@ -430,6 +430,8 @@ bool place_is_pinned(const struct place *place);
 int view_build(struct planner *planner);
 /* The innermost mount with another source at or above @path, or NULL. */
 const struct mark *view_find_mount(const struct planner *planner, const char *path);
+/* Where a mount is whose target is @target: the links that are followed outside lead there. */
+const char *planner_real_target(const struct planner *planner, const char *target);
 /* The outside path of what @mark names: in the source of the mount around it, if there is one. */
 const char *view_outside(struct planner *planner, const struct mark *mark);
 /* The place at, or nearest above, @path; or NULL. */

@@ -199,23 +199,27 @@ static int find_facts(struct planner *planner, struct mark *mark, const struct m
 	return 0;
 }
 
+/* A mount's target inside does not lead through links of the host that are refused. */
+const char *planner_real_target(const struct planner *planner, const char *target)
+{
+	const struct host_path *facts = host_find_path(planner->host, target);
+
+	return facts && facts->real && facts->kind != HOST_LINK_REFUSED ? facts->real : target;
+}
+
 /* Finds the mark's path inside, where links are followed as outside. */
 static void find_place(struct planner *planner, struct mark *mark, const struct mark *mount)
 {
 	const struct host_path *facts = mark->facts;
 
 	if (mount) {
-		facts = host_find_path(planner->host, mount->path);
 		mark->place = planner_rebase(planner, mark->path, mount->path,
-					     facts && facts->real ? facts->real : mount->path);
+					     planner_real_target(planner, mount->path));
 		return;
 	}
 	if (mark->source)
-		facts = host_find_path(planner->host, mark->path);
-	/* A mount's target inside does not lead through the host's links. */
-	if (mark->source && facts && facts->kind == HOST_LINK_REFUSED)
-		return;
-	if (facts && facts->real)
+		mark->place = planner_keep(planner, planner_real_target(planner, mark->path));
+	else if (facts && facts->real)
 		mark->place = planner_keep(planner, facts->real);
 }
 
@@ -283,6 +287,31 @@ static int refuse_linked_denial(struct planner *planner, const struct mark *mark
 			"%s names it through a symbolic link, and '%.300s' shows its target under another name",
 			origin_text(&mark->origin), mount->path);
 		sbx_error_fix(planner->err, "name '%.300s'", facts->real);
+		return -ELOOP;
+	}
+	return 0;
+}
+
+/* A path below the target's real path is not looked for below the mount's source. */
+static int refuse_denial_behind_target(struct planner *planner, const struct mark *mark)
+{
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
+		const struct mark *mount = mark_at(planner, i);
+		const char *real;
+
+		if (!is_mount(mount) || path_is_at_or_below(mark->path, mount->path))
+			continue;
+		real = planner_real_target(planner, mount->path);
+		if (strcmp(real, mount->path) == 0 || strcmp(real, mark->path) == 0 ||
+		    !path_is_at_or_below(mark->path, real))
+			continue;
+		(void)sbx_error_what(planner->err, -ELOOP, "cannot hide '%.300s' in '%.300s'",
+				     mark->path, mount->path);
+		sbx_error_why(
+			planner->err,
+			"%s names it, and the target of the mount leads there through a symbolic link",
+			origin_text(&mark->origin));
+		sbx_error_fix(planner->err, "mount at '%.300s'", real);
 		return -ELOOP;
 	}
 	return 0;
@@ -377,6 +406,9 @@ static int prepare_marks(struct planner *planner)
 			marks[i]->flags |= MARK_DROPPED;
 		else if (has_mounts && marks[i]->kind == MARK_DENY)
 			r = refuse_linked_denial(planner, marks[i]);
+		if (r == 0 && has_mounts && marks[i]->kind != MARK_ALLOW && !marks[i]->source &&
+		    marks[i]->origin.kind != ORIGIN_BUILT_IN && !(marks[i]->flags & MARK_OURS))
+			r = refuse_denial_behind_target(planner, marks[i]);
 		if (r < 0)
 			return r;
 	}

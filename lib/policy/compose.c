@@ -156,41 +156,69 @@ static const char *setting_path(struct composer *composer, const char *text)
 	return path ? path : "/";
 }
 
-/* What a mount shows at a path has nothing to do with the host's link of that name. */
-static bool is_in_mount(struct composer *composer, const char *path)
+/* The path at which the mount at @target shows @path, which is @source or below it. */
+static const char *shown_at(struct composer *composer, const char *path, const char *source,
+			    const char *target)
 {
-	struct policy_mount mount;
+	char *shown = composer_take(composer, strlen(target) + strlen(path) - strlen(source) + 1);
 
-	for (size_t i = 0; policy_get_mount(&composer->policy, i, &mount); i++)
-		if (mount.source &&
-		    path_is_at_or_below(path, setting_path(composer, mount.target->text)))
-			return true;
-	return false;
+	if (!shown)
+		return target;
+	(void)stpcpy(stpcpy(shown, target), path + strlen(source));
+	return shown;
 }
 
-/* The same value for the real path; false if it names that already. @widens: the command may do
- * more with it. */
-static bool resolve_value(struct composer *composer, const struct match_value *value, bool widens,
-			  struct match_value *ret)
+/* The path at which the innermost mount of other files shows @path, because links can lead to its
+ * target; NULL if no mount does. What a mount shows has nothing to do with the host's links below
+ * the target. */
+static const char *find_mounted(struct composer *composer, const char *path)
 {
-	const char *path, *real;
+	const char *found = NULL, *real;
+	struct policy_mount mount;
+
+	for (size_t i = 0; policy_get_mount(&composer->policy, i, &mount); i++) {
+		const char *target = setting_path(composer, mount.target->text);
+
+		if (mount.source && path_is_at_or_below(path, target) &&
+		    (!found || strlen(target) > strlen(found)))
+			found = target;
+	}
+	if (!found)
+		return NULL;
+	real = (composer->with.resolve_target
+			? composer->with.resolve_target
+			: composer->with.resolve)(composer->with.context, found);
+	return shown_at(composer, path, found, real);
+}
+
+/* Adds the same value for the real path, and returns how many: 0 if it names that already. @widens:
+ * the command may do more with it. */
+static size_t resolve_value(struct composer *composer, const struct match_value *value, bool widens,
+			    struct match_value ret[static 2])
+{
+	const char *path, *reals[2];
 	struct glob glob;
+	size_t n = 0;
 
 	if (!composer_parse_plain(value, &glob))
-		return false;
+		return 0;
 	path = composer_name_path(composer, &glob, composer->with.project);
-	real = path ? composer->with.resolve(composer->with.context, path) : NULL;
-	if (!real || strcmp(real, path) == 0 || strcmp(real, "/") == 0 ||
-	    (widens && is_in_mount(composer, path)))
-		return false;
-	*ret = *value;
-	ret->text = value->literal ? real : write_glob(composer, real, &glob);
-	return true;
+	if (!path)
+		return 0;
+	reals[0] = find_mounted(composer, path);
+	reals[1] = reals[0] && widens ? NULL : composer->with.resolve(composer->with.context, path);
+	for (size_t i = 0; i < N_ELEMENTS(reals); i++) {
+		if (!reals[i] || strcmp(reals[i], path) == 0 || strcmp(reals[i], "/") == 0)
+			continue;
+		ret[n] = *value;
+		ret[n++].text = value->literal ? reals[i] : write_glob(composer, reals[i], &glob);
+	}
+	return n;
 }
 
 static void resolve_list(struct composer *composer, struct match_list *list, bool widens)
 {
-	struct match_value *values = composer_take(composer, 2 * list->n_values * sizeof(*values));
+	struct match_value *values = composer_take(composer, 3 * list->n_values * sizeof(*values));
 	size_t n = list->n_values;
 
 	if (!values || n == 0)
@@ -408,18 +436,6 @@ static void add_view(struct composer *composer, const struct policy *policy)
 }
 
 /* ---- mounts, sockets and secrets ---- */
-
-/* The path at which the mount at @target shows @path, which is @source or below it. */
-static const char *shown_at(struct composer *composer, const char *path, const char *source,
-			    const char *target)
-{
-	char *shown = composer_take(composer, strlen(target) + strlen(path) - strlen(source) + 1);
-
-	if (!shown)
-		return target;
-	(void)stpcpy(stpcpy(shown, target), path + strlen(source));
-	return shown;
-}
 
 /* Moves a value to the path where the mount shows the file that it names; false if the mount shows
  * none. */

@@ -37,6 +37,8 @@ struct composition {
 	bool is_limiting_exec; /* the view lets nothing be executed, because programs are named */
 	/* Returns the real path of @path, or @path itself. May be NULL. */
 	const char *(*resolve)(void *context, const char *path);
+	/* The same for the target of a mount, where other links are followed; NULL: @resolve. */
+	const char *(*resolve_target)(void *context, const char *path);
 	void *context;
 	/* Paths excluded from the implicit view of the project. */
 	const struct composed_except *excepts;

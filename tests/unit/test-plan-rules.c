@@ -553,6 +553,50 @@ static void denies_through_a_hidden_link_what_cannot_be_created(void)
 	}
 }
 
+/* The mount is at its target's own name then, and so is what is denied below it. */
+static void denies_below_a_mount_whose_target_leads_through_a_refused_link(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning, "- {name: kept, match: {op: fs.read, path: " PROJECT
+			       "/l/d/secret}, action: deny}\n"
+			       "mounts: [{target: " PROJECT "/l/d, mode: ro, source: /srv/t}]\n");
+	know(&planning, "/srv/t", HOST_DIRECTORY);
+	know(&planning, "/srv/t/secret", HOST_FILE);
+	know(&planning, PROJECT "/r", HOST_DIRECTORY);
+	know_link(&planning, PROJECT "/l", PROJECT "/r", 1000);
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_BIND, PROJECT "/l/d"));
+	expect(find_step(&planning, STEP_MASK, PROJECT "/l/d/secret"));
+}
+
+static void mounts_where_a_link_to_its_target_leads(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning, "- {name: etc, match: {op: fs.read, path: /etc}, action: allow}\n"
+			       "mounts: [{target: /lib64/t, mode: ro, source: /srv/t}]\n");
+	know(&planning, "/srv/t", HOST_DIRECTORY);
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_BIND, "/usr/lib64/t"));
+}
+
+/* The denial is at the host's path, which the mount hides. */
+static void refuses_a_denial_below_what_a_mounts_target_leads_to(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(
+		&planning,
+		"- {name: kept, match: {op: fs.read, path: /usr/lib64/t/secret}, action: deny}\n"
+		"mounts: [{target: /lib64/t, mode: ro, source: /srv/t}]\n");
+	know(&planning, "/srv/t", HOST_DIRECTORY);
+	know(&planning, "/srv/t/secret", HOST_FILE);
+	expect_refusal(&planning, -ELOOP);
+	expect(says(&planning, "'/usr/lib64/t/secret' in '/lib64/t'", "symbolic link",
+		    "'/usr/lib64/t'"));
+}
+
 static const struct test tests[] = {
 	TEST(a_rule_with_an_empty_list_never_holds),
 	TEST(an_exception_with_an_empty_list_takes_nothing_back),
@@ -579,6 +623,9 @@ static const struct test tests[] = {
 	TEST(the_policies_that_come_with_sbx),
 	TEST(refuses_a_denial_through_a_link_that_a_mount_hides),
 	TEST(denies_through_a_hidden_link_what_cannot_be_created),
+	TEST(denies_below_a_mount_whose_target_leads_through_a_refused_link),
+	TEST(mounts_where_a_link_to_its_target_leads),
+	TEST(refuses_a_denial_below_what_a_mounts_target_leads_to),
 	TEST_END,
 };
 

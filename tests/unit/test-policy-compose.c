@@ -9,12 +9,13 @@
 #include "policy/model.h"
 #include "test.h"
 
-/* On this host /p/link leads to /real, and /m/link to /other. */
+/* On this host /p/link leads to /real, /m/link to /other and /l to /real. */
 static const char *resolve(void *arena, const char *path)
 {
 	(void)arena;
 	return strcmp(path, "/p/link") == 0   ? "/real"
 	       : strcmp(path, "/m/link") == 0 ? "/other"
+	       : strcmp(path, "/l") == 0      ? "/real"
 					      : path;
 }
 
@@ -131,6 +132,22 @@ static void a_link_below_a_mount_is_not_resolved(void)
 		"fs.read", "/other/a"));
 }
 
+static void a_mount_is_where_the_links_to_its_target_lead(void)
+{
+	static const char mount[] = "mounts: [{source: /srv, target: /l}]\n";
+	static const char kept[] =
+		"mounts: [{source: /srv, target: /l}]\n"
+		"capabilities: [{name: d, action: deny, match: {op: fs.*, path: /l/kept}}]\n";
+	static const char named[] =
+		"mounts: [{source: /srv, target: /l}]\n"
+		"capabilities: [{name: a, action: allow, match: {op: exec, path: /l/tool}}]\n";
+
+	expect(allows(mount, "fs.read", "/l/a") && allows(mount, "fs.read", "/real/a"));
+	expect(!allows(kept, "fs.read", "/l/kept") && !allows(kept, "fs.read", "/real/kept"));
+	expect(allows(kept, "fs.read", "/real/a"));
+	expect(allows(named, "exec", "/real/tool") && !allows(named, "exec", "/real/a"));
+}
+
 /* Does the composed policy protect special addresses from permissions without 'cidr'? */
 static bool protects(const char *yaml)
 {
@@ -222,6 +239,7 @@ static const struct test tests[] = {
 	TEST(mounts_are_not_chained),
 	TEST(a_link_below_the_project_is_resolved_if_the_project_is_known),
 	TEST(a_link_below_a_mount_is_not_resolved),
+	TEST(a_mount_is_where_the_links_to_its_target_lead),
 	TEST(special_addresses_are_protected_where_the_proxy_connects),
 	TEST(a_directory_of_which_all_is_listed_can_be_listed),
 	TEST(a_directory_of_which_all_is_excepted_cannot_be_listed),
