@@ -248,6 +248,17 @@ static void resolve_rule(struct composer *composer, struct rule *rule)
 	rule->exceptions = exceptions;
 }
 
+/* A mount is not at what a link leads to that is not followed to its target. */
+static void resolve_cover(struct composer *composer, struct rule *rule)
+{
+	const struct composition kept = composer->with;
+
+	if (kept.resolve_target)
+		composer->with.resolve = kept.resolve_target;
+	resolve_rule(composer, rule);
+	composer->with = kept;
+}
+
 /* ---- directories of which a rule names everything below ---- */
 
 /* The length of the text without the "**" components at its end. */
@@ -397,7 +408,10 @@ void compose_add(struct composer *composer, enum composed_kind kind,
 
 	rule.match.lists[MATCH_PATH] = list_path(composer, path->path, path->place);
 	add_excepts(composer, path, &rule);
-	resolve_rule(composer, &rule);
+	if (kind == COMPOSE_COVER)
+		resolve_cover(composer, &rule);
+	else
+		resolve_rule(composer, &rule);
 	(void)composer_add_rule(composer, &rule);
 	if (is_cover)
 		cover_add(composer, (struct cover){ .number = composer->policy.n_rules - 1,

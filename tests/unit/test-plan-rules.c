@@ -597,6 +597,23 @@ static void refuses_a_denial_below_what_a_mounts_target_leads_to(void)
 		    "'/usr/lib64/t'"));
 }
 
+/* The rights of a mount are not those of what the host's link at its target leads to. */
+static void grants_nothing_behind_a_refused_link_at_a_mounts_target(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning,
+		    "- {name: r, match: {op: fs.read, path: " PROJECT "/r}, action: allow}\n");
+	know(&planning, "/srv/t", HOST_DIRECTORY);
+	know(&planning, PROJECT "/r", HOST_DIRECTORY);
+	know_link(&planning, PROJECT "/l", PROJECT "/r", 1000);
+	grant(&planning, GRANT_WRITE, "/srv/t", "--bind");
+	planning.paths[planning.request.n_paths - 1].target = PROJECT "/l";
+	expect_plan(&planning);
+	expect(the_step(&planning, STEP_BIND, PROJECT "/r")->bind.attributes.is_read_only);
+	expect(!the_step(&planning, STEP_BIND, PROJECT "/l")->bind.attributes.is_read_only);
+}
+
 static const struct test tests[] = {
 	TEST(a_rule_with_an_empty_list_never_holds),
 	TEST(an_exception_with_an_empty_list_takes_nothing_back),
@@ -626,6 +643,7 @@ static const struct test tests[] = {
 	TEST(denies_below_a_mount_whose_target_leads_through_a_refused_link),
 	TEST(mounts_where_a_link_to_its_target_leads),
 	TEST(refuses_a_denial_below_what_a_mounts_target_leads_to),
+	TEST(grants_nothing_behind_a_refused_link_at_a_mounts_target),
 	TEST_END,
 };
 
