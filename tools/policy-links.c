@@ -235,7 +235,8 @@ static void add_place(struct judge *judge, const char *value, const char *projec
 		    path_is_at_or_below(path, source) &&
 		    name_value(mount.target->text, project, target) &&
 		    strlen(target) + strlen(path) - strlen(source) < sizeof(target)) {
-			(void)strcat(target, path + strlen(source));
+			memcpy(target + strlen(target), path + strlen(source),
+			       strlen(path + strlen(source)) + 1);
 			add_path(judge, target, PLACE_NAMED);
 		}
 }

@@ -59,6 +59,12 @@ static void kill_and_reap(int pidfd)
 		;
 }
 
+static void leave(void)
+{
+	for (;;)
+		(void)syscall(SYS_exit_group, 0);
+}
+
 static bool is_killed_in(int cgroup_fd)
 {
 	_cleanup_close_ int pidfd = -EBADF;
@@ -71,8 +77,8 @@ static bool is_killed_in(int cgroup_fd)
 	long pid = syscall(SYS_clone3, &args, sizeof(args));
 	int r;
 
-	while (pid == 0)
-		(void)syscall(SYS_exit_group, 0);
+	if (pid == 0)
+		leave();
 	if (pid < 0)
 		return false;
 	/* Without an exit signal, __WALL is needed. */
