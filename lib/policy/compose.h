@@ -21,6 +21,7 @@
 #include "base/arena.h"
 #include "policy/model.h"
 
+struct glob;
 struct sbx_error;
 
 struct composition {
@@ -106,3 +107,15 @@ int policy_compile_composed(const struct policy *policy, const char *project,
  */
 int policy_compile_proxied(const struct policy *policy, void **ret_block, size_t *ret_n_bytes,
 			   struct sbx_error *err);
+
+/* ---- for the files that add rules to a composition ---- */
+
+/* NULL if there is no memory, which the composer remembers. */
+void *composer_take(struct composer *composer, size_t n_bytes);
+struct rule *composer_add_rule(struct composer *composer, const struct rule *rule);
+
+/* Does the value stand for one path, or one path and all below it? */
+bool composer_parse_plain(const struct match_value *value, struct glob *ret);
+/* The literal path of the glob; NULL if it is relative and @project is unknown. */
+const char *composer_name_path(struct composer *composer, const struct glob *glob,
+			       const char *project);

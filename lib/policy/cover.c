@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "policy/compose-internal.h"
 #include "policy/compose.h"
 #include "policy/glob.h"
 #include "policy/view.h"

@@ -54,6 +54,23 @@ static inline bool has_file(const struct log_place *place, const char *name)
 	return access(path, F_OK) == 0;
 }
 
+/* The file of a segment, or an archive, becomes so many days old. */
+static inline void make_old(const struct log_place *place, const char *name, unsigned days)
+{
+	static const char *const suffixes[] = { "", "-wal" };
+	struct timespec times[2];
+
+	(void)clock_gettime(CLOCK_REALTIME, &times[0]);
+	times[0].tv_sec -= (time_t)days * 86400;
+	times[1] = times[0];
+	for (size_t i = 0; i < N_ELEMENTS(suffixes); i++) {
+		char path[128];
+
+		(void)snprintf(path, sizeof(path), "%s/%s%s", place->log, name, suffixes[i]);
+		(void)utimensat(AT_FDCWD, path, times, 0);
+	}
+}
+
 /* The verdict of a full verification, with @key as the key of the log's beginning. */
 static inline enum verify_verdict verdict_of(const struct log_place *place, const char *key,
 					     uint64_t *ret_size)

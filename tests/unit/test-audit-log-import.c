@@ -623,7 +623,7 @@ static void a_run_is_bounded_for_all_files_together(void)
 	expect_eq(verify(&f, NULL, NULL), n_records + 1);
 }
 
-/* Whatever the order of names and uids. */
+/* The import takes turns in any order of the names and uids. */
 static void a_user_with_many_files_does_not_delay_one_with_few(void)
 {
 	static const unsigned many[] = { 7, 9 }, long_ones[] = { 9, 7 };

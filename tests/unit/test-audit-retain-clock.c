@@ -48,17 +48,13 @@ static struct retain_report retained(struct audit_log *log, bool trusts_clock)
 /* The segment or archive becomes so many days old. */
 static void set_age(const struct log_place *place, const char *name, unsigned days)
 {
-	static const char *const suffixes[] = { ".db", ".db-wal", ".tar.zst" };
-	struct timespec times[2];
+	static const char *const suffixes[] = { ".db", ".tar.zst" };
 
-	(void)clock_gettime(CLOCK_REALTIME, &times[0]);
-	times[0].tv_sec -= (time_t)days * 86400;
-	times[1] = times[0];
 	for (size_t i = 0; i < N_ELEMENTS(suffixes); i++) {
-		char path[128];
+		char file[128];
 
-		(void)snprintf(path, sizeof(path), "%s/%s%s", place->log, name, suffixes[i]);
-		(void)utimensat(AT_FDCWD, path, times, 0);
+		(void)snprintf(file, sizeof(file), "%s%s", name, suffixes[i]);
+		make_old(place, file, days);
 	}
 }
 

@@ -38,22 +38,6 @@ static const struct retain_policy usual = {
 	.max_bytes = UINT64_MAX,
 };
 
-static void make_old(const struct log_place *place, const char *name, unsigned days)
-{
-	static const char *const suffixes[] = { "", "-wal" };
-	struct timespec times[2];
-
-	(void)clock_gettime(CLOCK_REALTIME, &times[0]);
-	times[0].tv_sec -= (time_t)days * 86400;
-	times[1] = times[0];
-	for (size_t i = 0; i < N_ELEMENTS(suffixes); i++) {
-		char path[128];
-
-		(void)snprintf(path, sizeof(path), "%s/%s%s", place->log, name, suffixes[i]);
-		(void)utimensat(AT_FDCWD, path, times, 0);
-	}
-}
-
 struct told {
 	unsigned n;
 	enum retain_action actions[16];
