@@ -136,6 +136,16 @@ static const char *resolve_target(void *context, const char *path)
 	return planner_real_target(context, path);
 }
 
+static const char *find_shown(void *context, const char *path)
+{
+	struct planner *planner = context;
+	const struct mark *mount = view_find_mount(planner, path);
+
+	return mount ? planner_rebase(planner, path, mount->path,
+				      planner_real_target(planner, mount->path))
+		     : NULL;
+}
+
 static size_t longest_run(const struct condition *condition)
 {
 	const struct match_list *list = &condition->lists[MATCH_PATH];
@@ -202,6 +212,7 @@ static int compose(struct planner *planner, struct decided *decided)
 		.is_limiting_exec = is_limiting_exec(planner),
 		.resolve = resolve,
 		.resolve_target = resolve_target,
+		.find_shown = find_shown,
 		.context = planner,
 		.excepts = excepts.rows,
 		.n_excepts = excepts.n_rows,

@@ -175,6 +175,8 @@ static const char *find_mounted(struct composer *composer, const char *path)
 	const char *found = NULL, *real;
 	struct policy_mount mount;
 
+	if (composer->with.find_shown)
+		return composer->with.find_shown(composer->with.context, path);
 	for (size_t i = 0; policy_get_mount(&composer->policy, i, &mount); i++) {
 		const char *target = setting_path(composer, mount.target->text);
 

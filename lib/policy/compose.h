@@ -40,6 +40,11 @@ struct composition {
 	const char *(*resolve)(void *context, const char *path);
 	/* The same for the target of a mount, where other links are followed; NULL: @resolve. */
 	const char *(*resolve_target)(void *context, const char *path);
+	/*
+	 * Returns the real path inside at which the innermost mount, of the policy or of an option,
+	 * shows @path; NULL if no mount does. NULL: the policy's mounts are all there are.
+	 */
+	const char *(*find_shown)(void *context, const char *path);
 	void *context;
 	/* Paths excluded from the implicit view of the project. */
 	const struct composed_except *excepts;

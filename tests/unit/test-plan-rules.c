@@ -614,6 +614,23 @@ static void grants_nothing_behind_a_refused_link_at_a_mounts_target(void)
 	expect(!the_step(&planning, STEP_BIND, PROJECT "/l")->bind.attributes.is_read_only);
 }
 
+/* The host's link at the denied name is hidden by the mount, which shows a file there. */
+static void denies_below_an_options_mount_at_a_followed_link(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning, "- {name: kept, match: {op: fs.read, path: /lib64/t/secret}, "
+			       "action: deny}\n");
+	know(&planning, "/srv/t", HOST_DIRECTORY);
+	know(&planning, "/srv/t/secret", HOST_FILE);
+	know_link(&planning, "/usr/lib64/t/secret", "/etc/other", 0);
+	grant(&planning, GRANT_READ, "/srv/t", "--bind");
+	planning.paths[planning.request.n_paths - 1].target = "/lib64/t";
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_BIND, "/usr/lib64/t"));
+	expect(find_step(&planning, STEP_MASK, "/usr/lib64/t/secret"));
+}
+
 static const struct test tests[] = {
 	TEST(a_rule_with_an_empty_list_never_holds),
 	TEST(an_exception_with_an_empty_list_takes_nothing_back),
@@ -644,6 +661,7 @@ static const struct test tests[] = {
 	TEST(mounts_where_a_link_to_its_target_leads),
 	TEST(refuses_a_denial_below_what_a_mounts_target_leads_to),
 	TEST(grants_nothing_behind_a_refused_link_at_a_mounts_target),
+	TEST(denies_below_an_options_mount_at_a_followed_link),
 	TEST_END,
 };
 
