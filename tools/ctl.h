@@ -126,11 +126,12 @@ bool start_is_going_on(int directory);
  * never). */
 int wait_for_pidfd(int pidfd, uint64_t timeout_usec);
 
-/* ctl-processes.c: the processes inside, found through /proc. */
+/* ---- ctl-processes.c ---- */
+
+/* For a sandbox without a cgroup: the processes inside, found through /proc. */
 /* Stops all processes, including new ones, or continues them. Returns their number. */
 int processes_hold(const struct sandbox_entry *entry, bool is_stopped);
 
-/* ctl-cgroup.c */
 /* The directory of the entry's cgroup. -ENOENT: it has none, or it was removed; -EPERM: it is not a
  * cgroup that sbx made. */
 int cgroup_open(const struct sandbox_entry *entry);

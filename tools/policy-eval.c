@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "policy/special.h"
+#include "policy/network.h"
 
 #include "tool.h"
 

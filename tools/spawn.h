@@ -6,8 +6,7 @@
  * status
  *
  *   sbx-spawn.c        options, and the order of the steps
- *   spawn-options.c    options that exclude each other, limits, fds
- *   spawn-request.c    values → struct spawn_request
+ *   spawn-request.c    options that exclude each other; values → struct spawn_request
  *   spawn-paths.c      options that name paths
  *   spawn-guarded.c    paths that no sandbox may write or see, or see only by name
  *   spawn-prepare.c    policy, host, plan, filter
@@ -146,7 +145,7 @@ struct spawn_run {
 	bool is_adopted; /* sbx-ctl has created its directory, and removes it */
 };
 
-/* spawn-options.c: before anything is read, and after the decision not to hand over */
+/* spawn-request.c: before anything is read, and after the decision not to hand over */
 int spawn_check_options(const struct spawn_values *values, const struct option_spec *options,
 			struct sbx_error *err);
 /* Takes fds 0 to 2 that were passed to sbx-spawn itself; the command gets an empty stdin if that
@@ -168,10 +167,6 @@ const char *spawn_real_path(struct spawn_run *run, const char *path);
 int spawn_bad_value(const char *option, const char *value, const char *why, const char *fix,
 		    struct sbx_error *err);
 int spawn_no_memory(struct sbx_error *err);
-
-/* spawn-options.c */
-int spawn_read_limits(const struct spawn_values *values, struct request_limit limits[N_LIMITS],
-		      struct sbx_error *err);
 
 /* spawn-guarded.c: guarded paths, before the plan; and creating those that the plan needs. */
 int spawn_find_guarded(struct spawn_run *run, struct sbx_error *err);

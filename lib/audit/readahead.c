@@ -15,7 +15,7 @@
  * methods.
  */
 
-#include "audit/readahead.h"
+#include "audit/store-file.h"
 
 #include <errno.h>
 #include <stdbool.h>

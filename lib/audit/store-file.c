@@ -24,7 +24,6 @@
 
 #include <sbx/error.h>
 
-#include "audit/readahead.h"
 #include "base/error.h"
 #include "base/path.h"
 

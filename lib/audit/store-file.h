@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The connection to a segment's file, for store.c
+ * The connection to a segment's file, for store.c; and large reads of it
  */
 
 #include <sqlite3.h>
@@ -52,3 +52,12 @@ int store_fail(struct store *store, const char *doing, struct sbx_error *err);
 int store_fail_format(const char *name, const char *why, struct sbx_error *err);
 /* Registers the SQL function that visits rows. 0 or negative errno. */
 int store_prepare_scan(struct store *store, struct sbx_error *err);
+
+/* readahead.c: large reads of a database that is read sequentially */
+
+/*
+ * Hooks into the reads of the main file of @db, which must be open read-only. 0 or negative errno.
+ * Free it after @db is closed.
+ */
+int readahead_new(sqlite3 *db, struct readahead **ret);
+struct readahead *readahead_free(struct readahead *readahead);

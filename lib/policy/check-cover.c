@@ -352,7 +352,7 @@ static bool adds_nothing(const struct rule *inner, const struct rule *outer)
 	       a->max_file_size_bytes == b->max_file_size_bytes && a->tls == b->tls;
 }
 
-/* Special addresses (special.h) are allowed only by a rule with 'cidr', where sbx-proxy connects.
+/* Special addresses (network.h) are allowed only by a rule with 'cidr', where sbx-proxy connects.
  */
 static bool opens_special(const struct rule *rule)
 {

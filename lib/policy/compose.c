@@ -16,7 +16,6 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "policy/compile.h"
-#include "policy/cover.h"
 #include "policy/enforcement.h"
 #include "policy/glob.h"
 #include "policy/network.h"

@@ -6,12 +6,11 @@
  * grant does not name. The denial excepts the grants below it, which have their own rules.
  */
 
-#include "policy/cover.h"
+#include "policy/compose.h"
 
 #include <string.h>
 
 #include "base/path.h"
-#include "policy/compose.h"
 #include "policy/glob.h"
 #include "policy/view.h"
 

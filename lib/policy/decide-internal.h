@@ -18,7 +18,7 @@
 #include "policy/decide.h"
 #include "policy/guarded.h"
 #include "policy/model.h"
-#include "policy/special.h"
+#include "policy/network.h"
 
 /* A condition's mark is the generation plus, in the low bits, the state of its primary key. */
 #define MARK_INCLUDED 1u

@@ -23,7 +23,7 @@
 #include "base/path.h"
 #include "base/units.h"
 #include "policy/model.h"
-#include "policy/special.h"
+#include "policy/network.h"
 
 static const char *const cause_names[] = {
 	[CAUSE_DEFAULT] = "default",	     [CAUSE_RULES] = "rules",

@@ -247,7 +247,7 @@ struct policy {
 	struct extension_program *extensions;
 	size_t n_extensions;
 	/* Of a composed policy: sbx-proxy connects, so of the permissions to connect only those
-	 * with 'cidr' count for special addresses (policy/special.h). */
+	 * with 'cidr' count for special addresses (policy/network.h). */
 	bool special_needs_cidr;
 	/* Of a policy with a project's own file: the operations that the files before it cannot
 	 * judge without the project's root, or without a port. They still cannot if that file

@@ -91,7 +91,7 @@ def main():
     agree("the built-in rules", table("Built-in rules"),
           strings("lib/policy/guarded.c", r'\.name = "([^"]+)"')
           + strings("lib/policy/guarded.h", r'"(builtin:[^"]+)"')
-          + strings("lib/policy/special.h", r'"(builtin:[^"]+)"'))
+          + strings("lib/policy/network.h", r'"(builtin:[^"]+)"'))
     agree("the warnings", table("WARNINGS"),
           [f"W{number:0>2}" for number in strings("lib/policy/check-internal.h", r"CHECK_\w+ = (\d+),")])
     tap.none("some code reads or refuses each setting", list(unread()))

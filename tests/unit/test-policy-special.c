@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "policy/special.h"
+#include "policy/network.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
