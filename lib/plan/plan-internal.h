@@ -432,6 +432,8 @@ int view_build(struct planner *planner);
 const struct mark *view_find_mount(const struct planner *planner, const char *path);
 /* Where a mount is whose target is @target: the links that are followed outside lead there. */
 const char *planner_real_target(const struct planner *planner, const char *target);
+/* The size of a tmpfs that has room for the names of all places: at least @size. */
+uint64_t view_find_size(const struct planner *planner, uint64_t size);
 /* The outside path of what @mark names: in the source of the mount around it, if there is one. */
 const char *view_outside(struct planner *planner, const struct mark *mark);
 /* The place at, or nearest above, @path; or NULL. */

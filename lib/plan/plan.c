@@ -452,7 +452,8 @@ static int add_tree(struct planner *planner)
 		return landlock_alone(planner);
 	step = planner_add_step(planner, STEP_ID_MAP, origin_of_uid(planner));
 	step->id_map = (struct step_ids){ planner->plan->uid, planner->plan->gid };
-	planner_add_step(planner, STEP_ROOT, origin_built_in)->root.size_bytes = ROOT_SIZE;
+	planner_add_step(planner, STEP_ROOT, origin_built_in)->root.size_bytes =
+		view_find_size(planner, ROOT_SIZE);
 	planner_add_step(planner, STEP_PIVOT, origin_built_in);
 	r = show_places(planner);
 	if (r < 0)

@@ -376,12 +376,15 @@ static void entry_veil(struct planner *planner, struct shown *shown)
 	};
 	struct step_origin origin = origin_built_in;
 	struct place *place = shown->place;
+	struct step *step;
 
 	(void)place_find_denial(planner, place, RIGHTS_SEEN, &origin);
 	place->winner = &veil;
 	place->source = NULL;
 	show_tmpfs(planner, shown);
-	((struct step *)planner->steps.rows)[planner->steps.n_rows - 1].origin = origin;
+	step = &((struct step *)planner->steps.rows)[planner->steps.n_rows - 1];
+	step->origin = origin;
+	step->tmpfs.size_bytes = view_find_size(planner, VEIL_SIZE);
 }
 
 static void entry_hide(struct planner *planner, struct shown *shown)

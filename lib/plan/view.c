@@ -165,6 +165,16 @@ const char *view_outside(struct planner *planner, const struct mark *mark)
 		     : mark_outside(mark);
 }
 
+/* The size of a tmpfs also limits its names (instance_make_tmpfs()): 4096 bytes for each. A place
+ * with its directories is few names, and VEIL_SIZE has room for those of an ordinary policy. */
+uint64_t view_find_size(const struct planner *planner, uint64_t size)
+{
+	const size_t n_usual = 500, n_bytes_a_place = 16384;
+
+	return planner->view.n_places <= n_usual ? size
+						 : size + planner->view.n_places * n_bytes_a_place;
+}
+
 static bool is_loader(const struct planner *planner, const struct mark *mark)
 {
 	const char *loader = planner->host->loader;
