@@ -306,6 +306,14 @@ static const struct place *places_of(struct judge *judge, const struct policy_re
 	return judge->places.rows;
 }
 
+/* Does the place show @path, by itself or as a part of its directory? */
+static bool does_show(const struct place *place, const char *path)
+{
+	return path_is_at_or_below(path, place->path) &&
+	       (place->kind == PLACE_SHOWN ||
+		(place->kind == PLACE_ALONE && strcmp(place->path, path) == 0));
+}
+
 const char *judge_find_place(struct judge *judge, const struct policy_request *request,
 			     const char *path)
 {
@@ -314,6 +322,19 @@ const char *judge_find_place(struct judge *judge, const struct policy_request *r
 
 	for (size_t i = 0; i < judge->places.n_rows; i++)
 		if (path_is_at_or_below(path, places[i].path) &&
+		    (!found || strlen(places[i].path) > strlen(found)))
+			found = places[i].path;
+	return found;
+}
+
+const char *judge_find_shown(struct judge *judge, const struct policy_request *request,
+			     const char *path)
+{
+	const struct place *places = places_of(judge, request);
+	const char *found = NULL;
+
+	for (size_t i = 0; i < judge->places.n_rows; i++)
+		if (does_show(&places[i], path) &&
 		    (!found || strlen(places[i].path) > strlen(found)))
 			found = places[i].path;
 	return found;
@@ -339,10 +360,7 @@ bool judge_carries(struct judge *judge, const struct policy_request *request, co
 	for (size_t i = 0; i < judge->places.n_rows; i++) {
 		const struct place *place = &places[i];
 
-		if (path_is_at_or_below(path, place->path) &&
-		    (place->kind == PLACE_SHOWN ||
-		     (place->kind == PLACE_ALONE && strcmp(place->path, path) == 0)) &&
-		    has_rights(context, place->path))
+		if (does_show(place, path) && has_rights(context, place->path))
 			return true;
 	}
 	return !judge->policy;

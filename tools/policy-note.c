@@ -393,6 +393,15 @@ static const char *note_refusal(const struct noter *noter)
 
 /* ---- under a denial: what a sandbox permits ---- */
 
+/* The same, and neither a rule nor the working directory shows the host's file? */
+static bool is_only_private(const struct noter *noter, const char *operation, const char *path)
+{
+	const char *shown = judge_find_shown(noter->judge, noter->request, path);
+
+	return is_private(noter, operation, path) &&
+	       (!shown || !view_is_in_private(shown) || view_is_private(shown));
+}
+
 static const char *note_permission(const struct noter *noter)
 {
 	struct text *note = &noter->judge->note;
@@ -403,7 +412,7 @@ static const char *note_permission(const struct noter *noter)
 
 	if (!is_of_host(end) || way == WAY_GAP || way == WAY_UP || !is_allowed_at(noter, end) ||
 	    (way == WAY_STRAIGHT && (!is_about(noter, "fs.exists") || !kind_of(noter, end))) ||
-	    is_private(noter, wanted, end) || is_private(noter, wanted, noter->request->path) ||
+	    is_only_private(noter, wanted, end) ||
 	    (is_about(noter, "exec") && !is_allowed(noter, "fs.read", end)) ||
 	    find_obstacle(noter, end, masked, &operation) != OBSTACLE_NONE)
 		return NULL;

@@ -147,6 +147,9 @@ enum judge_way judge_find_way(struct judge *judge, const struct policy_request *
  * depend; or NULL. */
 const char *judge_find_place(struct judge *judge, const struct policy_request *request,
 			     const char *path);
+/* The nearest path at or above @path that a rule, a mount or the view allows and shows; or NULL. */
+const char *judge_find_shown(struct judge *judge, const struct policy_request *request,
+			     const char *path);
 /* Does a rule or mount show @path again inside of what is hidden? */
 bool judge_shows_again(struct judge *judge, const struct policy_request *request, const char *path,
 		       bool is_directory);

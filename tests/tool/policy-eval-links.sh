@@ -65,6 +65,12 @@ run begin_spawn -q --policy "$work/p.yaml" -- cat "$project/shown/out"
 check a_sandbox_permits_it out_is text
 run sbx-policy eval "$work/p.yaml" fs.exists "$project/shown/file"
 check what_is_listed_exists out_has 'note: a sandbox shows that it exists'
+ln -s /usr/bin/env "$project/shown/env"
+rules 'view: project'
+run sbx-policy eval "$work/p.yaml" exec "$project/shown/env" "project=$project"
+check a_link_in_a_project_in_tmp_is_noted out_has "note: on this host it leads to '/usr/bin/env', for which this is allowed: a sandbox permits it"
+run begin_spawn -q --policy "$work/p.yaml" -- "$project/shown/env" echo text
+check a_sandbox_executes_it out_is text
 
 # Links in relative paths depend on the project, and a compiled policy has no texts.
 policy ./shown/straight
