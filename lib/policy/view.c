@@ -180,27 +180,42 @@ static const struct {
 
 #define ITEM_PATH_SIZE 64
 
-static const char *item(char path[ITEM_PATH_SIZE], size_t i, const char *key)
+static enum mount_mode mode_of(const char *name)
 {
-	(void)snprintf(path, ITEM_PATH_SIZE, "mounts[%zu].%s", i, key);
-	return path;
+	for (unsigned i = 0; name && i < N_ELEMENTS(mount_modes); i++)
+		if (strcmp(mount_modes[i].name, name) == 0)
+			return (enum mount_mode)i;
+	return MOUNT_READ_ONLY;
 }
 
+static void take_member(struct policy_mount *mount, const struct setting *setting, const char *key)
+{
+	if (strcmp(key, "mode") == 0)
+		mount->mode = mode_of(setting->text);
+	else if (strcmp(key, "source") == 0)
+		mount->source = setting->text;
+	else if (strcmp(key, "size") == 0)
+		mount->size_bytes = setting->number;
+	else if (strcmp(key, "optional") == 0)
+		mount->is_optional = setting->number;
+}
+
+/* The settings of a mount are adjacent, so only one of them is searched for. */
 bool policy_get_mount(const struct policy *policy, size_t i, struct policy_mount *ret)
 {
 	char path[ITEM_PATH_SIZE];
-	const char *mode = policy_get_text(policy, item(path, i, "mode"));
+	size_t n = (size_t)snprintf(path, sizeof(path), "mounts[%zu].target", i) - strlen("target");
+	const struct setting *target = policy_get_setting(policy, path), *first = target;
 
-	*ret = (struct policy_mount){
-		.target = policy_get_setting(policy, item(path, i, "target")),
-		.source = policy_get_text(policy, item(path, i, "source")),
-		.size_bytes = policy_get_number(policy, item(path, i, "size")),
-		.is_optional = policy_get_number(policy, item(path, i, "optional")),
-	};
-	for (unsigned k = 0; mode && k < N_ELEMENTS(mount_modes); k++)
-		if (strcmp(mount_modes[k].name, mode) == 0)
-			ret->mode = (enum mount_mode)k;
-	return ret->target != NULL;
+	*ret = (struct policy_mount){ .target = target };
+	if (!target)
+		return false;
+	while (first > policy->settings && strncmp(first[-1].path, path, n) == 0)
+		first--;
+	for (; first < policy->settings + policy->n_settings && strncmp(first->path, path, n) == 0;
+	     first++)
+		take_member(ret, first, first->path + n);
+	return true;
 }
 
 /* Of two mounts on one target the last one hides the other, but a policy has no order. */
