@@ -327,6 +327,52 @@ static int refuse_denial_behind_target(struct planner *planner, const struct mar
 	return 0;
 }
 
+/* A link that leads below the target of a mount: the host was asked about what the mount hides. */
+static int refuse_denial_into_mount(struct planner *planner, const struct mark *mark)
+{
+	const struct mark *around = NULL;
+	const char *target = NULL;
+
+	if (strcmp(mark->place, mark->path) == 0 || view_find_mount(planner, mark->path))
+		return 0;
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
+		const struct mark *mount = mark_at(planner, i);
+		const char *real;
+
+		if (!is_mount(mount))
+			continue;
+		real = planner_real_target(planner, mount->path);
+		if (path_is_at_or_below(mark->place, real) &&
+		    (!around || path_is_at_or_below(real, target))) {
+			around = mount;
+			target = real;
+		}
+	}
+	if (!around || host_find_path(planner->host,
+				      planner_rebase(planner, mark->place, target, around->source)))
+		return 0;
+	(void)sbx_error_what(planner->err, -ELOOP, "cannot hide '%.300s' in '%.300s'", mark->path,
+			     around->path);
+	sbx_error_why(
+		planner->err,
+		"%s names it through a symbolic link to '%.300s', where the mount shows another file",
+		origin_text(&mark->origin), mark->place);
+	sbx_error_fix(planner->err, "name '%.300s'", mark->place);
+	return -ELOOP;
+}
+
+/* Refuses a denial or exception that mounts at links, or links to mounts, would not hold. */
+static int refuse_denial_at_links(struct planner *planner, const struct mark *mark)
+{
+	int r;
+
+	if (mark->kind == MARK_ALLOW || mark->source || mark->origin.kind == ORIGIN_BUILT_IN ||
+	    (mark->flags & MARK_OURS))
+		return 0;
+	r = refuse_denial_behind_target(planner, mark);
+	return r < 0 ? r : refuse_denial_into_mount(planner, mark);
+}
+
 /* Guards are mounted at the names of sbx's own files below a grant, not below a link to them. */
 static int refuse_guarded(struct planner *planner, const struct mark *mark)
 {
@@ -416,9 +462,8 @@ static int prepare_marks(struct planner *planner)
 			marks[i]->flags |= MARK_DROPPED;
 		else if (has_mounts && marks[i]->kind == MARK_DENY)
 			r = refuse_linked_denial(planner, marks[i]);
-		if (r == 0 && has_mounts && marks[i]->kind != MARK_ALLOW && !marks[i]->source &&
-		    marks[i]->origin.kind != ORIGIN_BUILT_IN && !(marks[i]->flags & MARK_OURS))
-			r = refuse_denial_behind_target(planner, marks[i]);
+		if (r == 0 && has_mounts)
+			r = refuse_denial_at_links(planner, marks[i]);
 		if (r < 0)
 			return r;
 	}

@@ -631,6 +631,35 @@ static void denies_below_an_options_mount_at_a_followed_link(void)
 	expect(find_step(&planning, STEP_MASK, "/usr/lib64/t/secret"));
 }
 
+/* The host is asked about the link's target, which the mount hides, and not about what it shows. */
+static void refuses_a_denial_whose_link_leads_into_a_mount(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning,
+		    "- {name: kept, match: {op: fs.read, path: /lib64/t/secret}, action: deny}\n"
+		    "mounts: [{target: /usr/lib64/t, mode: ro, source: /srv/t}]\n");
+	know(&planning, "/srv/t", HOST_DIRECTORY);
+	know(&planning, "/srv/t/secret", HOST_FILE);
+	expect_refusal(&planning, -ELOOP);
+	expect(says(&planning, "'/lib64/t/secret' in '/usr/lib64/t'", "symbolic link",
+		    "name '/usr/lib64/t/secret'"));
+}
+
+/* What the fix of the refusal says. */
+static void a_denial_by_the_name_in_the_mount_holds_for_links(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning, "- {name: kept, match: {op: fs.read, path: [/lib64/t/secret, "
+			       "/usr/lib64/t/secret]}, action: deny}\n"
+			       "mounts: [{target: /usr/lib64/t, mode: ro, source: /srv/t}]\n");
+	know(&planning, "/srv/t", HOST_DIRECTORY);
+	know(&planning, "/srv/t/secret", HOST_FILE);
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_MASK, "/usr/lib64/t/secret"));
+}
+
 static const struct test tests[] = {
 	TEST(a_rule_with_an_empty_list_never_holds),
 	TEST(an_exception_with_an_empty_list_takes_nothing_back),
@@ -662,6 +691,8 @@ static const struct test tests[] = {
 	TEST(refuses_a_denial_below_what_a_mounts_target_leads_to),
 	TEST(grants_nothing_behind_a_refused_link_at_a_mounts_target),
 	TEST(denies_below_an_options_mount_at_a_followed_link),
+	TEST(refuses_a_denial_whose_link_leads_into_a_mount),
+	TEST(a_denial_by_the_name_in_the_mount_holds_for_links),
 	TEST_END,
 };
 
