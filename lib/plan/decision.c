@@ -565,6 +565,15 @@ static int find_winner(struct planner *planner, struct place *place)
 	return 0;
 }
 
+/* Does an option show the host's files where a mount or rule says that a tmpfs is? */
+static bool is_instead_of_tmpfs(const struct place *place)
+{
+	for (size_t i = 0; i < place->n_marks; i++)
+		if (counts(place->marks[i]) && place->marks[i]->content == CONTENT_TMPFS)
+			return place->winner->content == CONTENT_HOST;
+	return false;
+}
+
 /* Does the place have its own content and rights? An overlay without a source does not: its lower
  * directory is the host's at the same path. */
 static bool begins_anew(const struct place *place)
@@ -579,7 +588,7 @@ static bool begins_anew(const struct place *place)
 	/* Host content below a fresh directory does; below another mount of the host it does
 	 * not. */
 	if (winner->content == CONTENT_HOST || winner->content == CONTENT_OVERLAY)
-		return above && !above->source;
+		return (above && !above->source) || is_instead_of_tmpfs(place);
 	return true;
 }
 
@@ -733,7 +742,7 @@ static unsigned find_extra(struct planner *planner, const struct place *place)
 	return extra;
 }
 
-/* Rights in a fresh tmpfs do not extend to host files that are mounted in it. */
+/* Rights in a fresh tmpfs do not extend to host files that are mounted in it, or in its stead. */
 static unsigned find_limit(const struct place *place)
 {
 	const struct mark *winner = place->base ? place->base->winner : NULL;
@@ -743,7 +752,7 @@ static unsigned find_limit(const struct place *place)
 		return RIGHTS_SEEN;
 	for (const struct place *at = place; at && at->base == place->base; at = at->parent)
 		for (size_t i = 0; i < at->n_marks; i++)
-			if (counts(at->marks[i]))
+			if (counts(at->marks[i]) && at->marks[i]->content != CONTENT_TMPFS)
 				own |= at->marks[i]->rights;
 	return own;
 }

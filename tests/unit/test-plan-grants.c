@@ -289,6 +289,27 @@ static void refuses_two_things_at_one_place(void)
 	expect(says(&planning, "mount twice at '/srv/a'", "--read and --tmpfs both name it", ""));
 }
 
+/* The rights in the tmpfs are not those to the host's directory, which is shown in its stead. */
+static void an_option_shows_the_host_read_only_where_a_mount_is_a_tmpfs(void)
+{
+	static const char *const targets[] = { "/srv/a", "/srv/link" };
+
+	for (size_t i = 0; i < N_ELEMENTS(targets); i++) {
+		_cleanup_planning_ struct planning planning;
+		char policy[128];
+
+		planning_open(&planning);
+		(void)snprintf(policy, sizeof(policy), "mounts: [{target: %s, mode: tmpfs}]\n",
+			       targets[i]);
+		planning_load(&planning, policy);
+		know(&planning, "/srv/a", HOST_DIRECTORY);
+		know_link(&planning, "/srv/link", "/srv/a", 0);
+		grant(&planning, GRANT_READ, "/srv/a", "--read");
+		expect_plan(&planning);
+		expect(flags_of(&planning, STEP_BIND, "/srv/a") & STEP_READ_ONLY);
+	}
+}
+
 static void refuses_to_put_something_at_the_root(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -870,6 +891,7 @@ static const struct test tests[] = {
 	TEST(what_covers_a_file_or_directory_must_be_of_its_kind),
 	TEST(what_is_missing_in_a_mount_is_created_where_it_comes_from),
 	TEST(refuses_two_things_at_one_place),
+	TEST(an_option_shows_the_host_read_only_where_a_mount_is_a_tmpfs),
 	TEST(refuses_to_put_something_at_the_root),
 	TEST(refuses_to_show_the_root_elsewhere),
 	TEST(refuses_the_names_that_masks_are_made_of),
