@@ -322,10 +322,9 @@ void note_lost_writes(struct planner *planner)
 				planner,
 				"%s shows a directory around it, which in /tmp has the rights of the option alone",
 				origin_text(&origin)),
-			planner_format(
-				planner,
-				"add --write '%.300s', because %s shows a directory around it",
-				mark->path, origin_text(&origin)));
+			planner_format(planner,
+				       "add --write %s, because %s shows a directory around it",
+				       planner_word(planner, mark->path), origin_text(&origin)));
 		return;
 	}
 }

@@ -12,6 +12,9 @@ mkdir "$project/src"
 
 says_less() { grep -q 'is allowed, but not possible here' "$work/out"; }
 
+in_directory() { # DIRECTORY ARGUMENT...
+	(cd "$1" && shift && as "$who" sbx-spawn "$@")
+}
 for who in $starters; do
 	places
 	for words in '--write .' '--write src' '--read . --write .' '--read . --write src' '--tmpfs src' '--bind src:/mnt'; do
@@ -37,12 +40,16 @@ for who in $starters; do
 	printf '%s\n' 'version: 1' 'capabilities:' \
 		'- {name: system, match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /lib, /lib64]}, action: allow}' \
 		'- {name: own, match: {op: fs.*, path: ./}, action: allow}' >"$place/own.yaml"
-	in_src() { (cd "$place/src" && as "$who" sbx-spawn --policy "$place/own.yaml" "$@"); }
+	in_src() { in_directory "$place/src" --policy "$place/own.yaml" "$@"; }
 	run in_src -- touch g
 	check "a_rule_lets_the_project_be_written_by_$who" test "$status" -eq 0 -a "$err" = ''
 	run in_src --read .. -- touch h
 	check "an_option_around_it_makes_it_read_only_by_$who" test "$status" -eq 1 -a ! -e "$place/src/h"
-	check "and_a_warning_says_so_by_$who" err_has "the command cannot write to '$place/src', which $place/own.yaml:4 'own' allows; add --write '$place/src', because --read shows a directory around it"
+	check "and_a_warning_says_so_by_$who" err_has "the command cannot write to '$place/src', which $place/own.yaml:4 'own' allows; add --write $place/src, because --read shows a directory around it"
+	mkdir "$place/it's"
+	run in_directory "$place/it's" --policy "$place/own.yaml" --read .. -- true
+	check "the_advice_quotes_the_path_for_a_shell_by_$who" err_has "add --write '$place/it'\\''s', because"
+	rmdir "$place/it's"
 	run in_src --read .. --print-plan -v -- touch h
 	check "the_plan_says_so_by_$who" out_has "the command cannot write to '$place/src'"
 	run in_src --read .. --write . -- touch h
@@ -71,9 +78,6 @@ done
 shm=$(mktemp -d /dev/shm/sbx-test.XXXXXX)
 trap 'rm -rf "$work" "$place" "$shm"' EXIT
 chmod 755 "$shm"
-in_directory() { # DIRECTORY ARGUMENT...
-	(cd "$1" && shift && as "$who" sbx-spawn "$@")
-}
 for who in $starters; do
 	places
 	run in_directory /dev/shm -- sh -c 'pwd && ls'
