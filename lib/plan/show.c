@@ -739,6 +739,17 @@ static bool must_be_hidden(const struct planner *planner, struct place *place)
 	       (find_excess(planner, place, &carrier) & (RIGHT_READ | RIGHT_LIST));
 }
 
+/* In a fresh writable directory, creates a path that the command may not write beforehand, under a
+ * mask. */
+static void hide_creatable(struct planner *planner, struct shown *shown)
+{
+	const struct shown *carrier = shown->carrier;
+
+	if (carrier && place_is_fresh(carrier) && carrier->is_writable &&
+	    !place_wants_write(shown->place) && !place_is_only_guarded(shown->place))
+		entry_hide(planner, shown);
+}
+
 static int show_place(struct planner *planner, struct shown *shown)
 {
 	struct place *place = shown->place;
@@ -761,8 +772,11 @@ static int show_place(struct planner *planner, struct shown *shown)
 	if (winner && winner->content == CONTENT_LINK && !place_is_fresh(shown->carrier))
 		return 0;
 	if (place->base == place || (winner && winner->content == CONTENT_OVERLAY)) {
-		if (!(place->rights & RIGHTS_SEEN))
+		if (!(place->rights & RIGHTS_SEEN)) {
+			if (!place_is_made(place))
+				hide_creatable(planner, shown);
 			return 0;
+		}
 		r = check_target(planner, shown);
 		if (r < 0)
 			return r;
@@ -771,11 +785,7 @@ static int show_place(struct planner *planner, struct shown *shown)
 			       ? hide_covered(planner, shown, absent)
 			       : narrow(planner, shown, shown->carrier);
 	} else if (shown->carrier && !winner) {
-		/* In a fresh writable directory, create a path that the command may not write
-		 * beforehand, under a mask. */
-		if (shown->carrier->is_writable && !place_wants_write(place) &&
-		    !place_is_only_guarded(place))
-			entry_hide(planner, shown);
+		hide_creatable(planner, shown);
 		return 0;
 	} else if (!winner || !(place->rights & RIGHTS_SEEN) || !place->source) {
 		return 0;

@@ -499,6 +499,20 @@ static void a_denial_in_a_fresh_directory_is_made_beforehand(void)
 	expect(find_step(&planning, STEP_MASK, "/tmp/fixed"));
 }
 
+/* Another rule is about the host's file of that name. */
+static void nor_can_a_denied_path_be_created_that_another_rule_names(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/tmp/tool", HOST_FILE);
+	planning_load(&planning, "capabilities:\n" RULE("tmp", ALL_FILES, "/tmp", "allow")
+					 RULE("tool", "exec", "/tmp/tool", "allow")
+						 RULE("none", "[fs.*, exec]", "/tmp/tool", "deny"));
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_MASK, "/tmp/tool"));
+}
+
 /* The rule is about the private /tmp; a bind below it stays read-only. */
 static void writing_to_a_private_tmp_is_not_writing_to_what_lies_in_it(void)
 {
@@ -748,6 +762,7 @@ static const struct test tests[] = {
 	TEST(a_denial_of_all_programs_takes_the_libraries_too),
 	TEST(programs_may_be_executed_everywhere_if_a_rule_says_so),
 	TEST(a_denial_in_a_fresh_directory_is_made_beforehand),
+	TEST(nor_can_a_denied_path_be_created_that_another_rule_names),
 	TEST(writing_to_a_private_tmp_is_not_writing_to_what_lies_in_it),
 	TEST(nothing_of_proc_and_dev_is_the_hosts),
 	TEST(denials_hold_in_the_sandboxs_own_proc),
