@@ -674,7 +674,7 @@ static bool is_made(const struct mark *winner)
 	       winner->content != CONTENT_SOCKET;
 }
 
-static struct asked_path asked_of(const struct place *place)
+struct asked_path place_asked(const struct place *place)
 {
 	bool is_other = place->source && strcmp(place->source, place->path) != 0;
 
@@ -714,7 +714,7 @@ static bool find_exception(const struct place *place, unsigned rights, unsigned 
 bool place_find_denial(struct planner *planner, const struct place *place, unsigned rights,
 		       struct step_origin *ret)
 {
-	const struct asked_path asked = asked_of(place);
+	const struct asked_path asked = place_asked(place);
 	const struct mark *own = find_own_denial(place, rights);
 
 	if (own)
@@ -728,7 +728,7 @@ bool place_find_denial(struct planner *planner, const struct place *place, unsig
  * loader, ioctl on devices. A command that may execute nothing here needs none of them. */
 static unsigned find_extra(struct planner *planner, const struct place *place)
 {
-	const struct asked_path asked = asked_of(place);
+	const struct asked_path asked = place_asked(place);
 	struct step_origin origin;
 	unsigned extra = 0;
 
@@ -768,7 +768,7 @@ bool place_is_made(const struct place *place)
  * not. */
 static unsigned find_made(struct planner *planner, const struct place *place)
 {
-	const struct asked_path asked = asked_of(place);
+	const struct asked_path asked = place_asked(place);
 	const struct mark *winner = place->winner ? place->winner : place->base->winner;
 	bool is_whole = place->winner && winner->content != CONTENT_TMPFS;
 	unsigned denied =
@@ -792,7 +792,7 @@ static bool is_denied_device(const struct place *place)
 
 static unsigned find_rights(struct planner *planner, const struct place *place)
 {
-	const struct asked_path asked = asked_of(place);
+	const struct asked_path asked = place_asked(place);
 
 	if (find_own_denial(place, RIGHT_READ))
 		return 0;

@@ -205,6 +205,7 @@ struct planner_view {
 	struct place *places;	 /* sorted by path */
 	size_t n_places;
 	struct shown *shown; /* n_places rows, made by shown_begin() */
+	bool has_mounts;     /* of other files of the host at a path */
 };
 
 struct planner {
@@ -411,6 +412,8 @@ bool decided_exec_everywhere(struct planner *planner);
 bool decided_denial(struct planner *planner, const struct asked_path *asked, unsigned rights,
 		    struct step_origin *ret);
 int place_find_rights(struct planner *planner, struct place *place);
+/* For questions about the place's content. */
+struct asked_path place_asked(const struct place *place);
 /* Finds the rule that denies @rights at the place; false if none does. */
 bool place_find_denial(struct planner *planner, const struct place *place, unsigned rights,
 		       struct step_origin *ret);

@@ -431,12 +431,62 @@ static int refuse_unheld(struct planner *planner, const struct place *place, con
 	return -EOPNOTSUPP;
 }
 
-/* Landlock removes nothing: rights that it grants above a place apply to the place. */
-static unsigned landlocked(const struct planner *planner, const struct place *place)
+/* The rights that other names give to the directories of the mount @root from @outside up. */
+static unsigned granted_elsewhere(const struct planner *planner, const struct place *place,
+				  const char *outside, const char *root)
+{
+	unsigned granted = 0;
+
+	for (size_t i = 0; i < planner->view.n_places; i++) {
+		const struct place *other = &planner->view.places[i];
+
+		if (other->source && path_is_at_or_below(outside, other->source) &&
+		    path_is_at_or_below(other->source, root) &&
+		    !path_is_at_or_below(place->path, other->path))
+			granted |= other->rights & RIGHTS_FILES;
+	}
+	return granted;
+}
+
+/* What is denied at the place, and granted where a mount shows a directory around it under another
+ * name: a file has the rights of either name, but a denial of one holds for that one. In each mount
+ * the kernel goes up to the root of the mount. */
+static unsigned find_denied_here(struct planner *planner, const struct place *place,
+				 const struct shown *carrier)
+{
+	const struct asked_path asked = place_asked(place);
+	unsigned granted = 0, denied = 0;
+	const char *at = place->path;
+	struct step_origin origin;
+
+	while (carrier && planner->view.has_mounts) {
+		const struct place *mount = carrier->place;
+		size_t n_parent = (size_t)(path_last(mount->path) - mount->path - 1);
+
+		if (mount->source)
+			granted |= granted_elsewhere(planner, place,
+						     planner_rebase(planner, at, mount->path,
+								    mount->source),
+						     mount->source);
+		at = planner_keep_bytes(planner, mount->path, n_parent);
+		carrier = mount->parent ? shown_of(planner, mount->parent)->carrier : NULL;
+	}
+	granted &= ~place->rights;
+	for (unsigned right = 1; right <= granted; right <<= 1)
+		if ((granted & right) && decided_denial(planner, &asked, right, &origin))
+			denied |= right;
+	return denied;
+}
+
+/* Landlock removes nothing: rights that it grants above a place apply to the place. It grants them
+ * to the directory, whatever its name is. */
+static unsigned landlocked(struct planner *planner, const struct place *place,
+			   const struct shown *carrier)
 {
 	if (!(planner->plan->layers & LAYER_LANDLOCK))
 		return RIGHTS_SEEN;
-	return (place->parent ? shown_of(planner, place->parent)->landlocked : 0) | RIGHT_EXISTS;
+	return (place->parent ? shown_of(planner, place->parent)->landlocked : 0) | RIGHT_EXISTS |
+	       find_denied_here(planner, place, carrier);
 }
 
 static bool is_socket(const struct place *place)
@@ -452,7 +502,7 @@ static bool is_special(const struct place *place)
 }
 
 /* The rights that the place would have, without its own step, beyond those decided. */
-static unsigned find_excess(const struct planner *planner, const struct place *place,
+static unsigned find_excess(struct planner *planner, const struct place *place,
 			    const struct shown *carrier)
 {
 	unsigned permitted = RIGHTS_READ;
@@ -463,7 +513,7 @@ static unsigned find_excess(const struct planner *planner, const struct place *p
 		permitted |= RIGHT_EXEC;
 	if (!(carrier->place->rights & RIGHT_EXISTS))
 		permitted &= ~(unsigned)RIGHT_EXISTS;
-	permitted &= landlocked(planner, place);
+	permitted &= landlocked(planner, place, carrier);
 	if (is_socket(place))
 		permitted = RIGHT_WRITE;
 	permitted &= ~place->rights;
@@ -729,7 +779,7 @@ static int hide_covered(struct planner *planner, struct shown *shown, const stru
 }
 
 /* A mount cannot remove reading that a Landlock rule above the place grants. */
-static bool must_be_hidden(const struct planner *planner, struct place *place)
+static bool must_be_hidden(struct planner *planner, struct place *place)
 {
 	struct shown carrier = { .place = place };
 

@@ -444,6 +444,7 @@ static int prepare_marks(struct planner *planner)
 
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++)
 		has_mounts |= is_mount(marks[i]);
+	planner->view.has_mounts = has_mounts;
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
 		const struct mark *mount = has_mounts && !marks[i]->source
 						   ? view_find_mount(planner, marks[i]->path)

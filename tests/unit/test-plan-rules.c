@@ -660,6 +660,38 @@ static void a_denial_by_the_name_in_the_mount_holds_for_links(void)
 	expect(find_step(&planning, STEP_MASK, "/usr/lib64/t/secret"));
 }
 
+/* Landlock grants what a mount may do to the mounted directory, whatever its name is. */
+static void a_denial_holds_beside_a_mount_of_the_directory_around_it(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning,
+		    "- {name: names, match: {op: fs.list, path: /srv/a}, action: allow}\n"
+		    "- {name: key, match: {op: fs.read, path: /srv/a/b/key}, action: deny}\n"
+		    "mounts: [{source: /srv/a, target: /mnt/a, mode: rw}]\n");
+	know(&planning, "/srv/a", HOST_DIRECTORY);
+	know(&planning, "/srv/a/b/key", HOST_FILE);
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_MASK, "/mnt/a/b/key"));
+	expect(find_step(&planning, STEP_MASK, "/srv/a/b/key"));
+}
+
+/* A mount of its own ends the way up. */
+static void a_directory_with_its_own_mount_keeps_its_rights_beside_that(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning,
+		    "- {name: names, match: {op: fs.list, path: /srv/a/b}, action: allow}\n"
+		    "- {name: b, match: {op: fs.read, path: /srv/a/b}, action: deny}\n"
+		    "mounts: [{source: /srv/a, target: /mnt/a, mode: rw}]\n");
+	know(&planning, "/srv/a", HOST_DIRECTORY);
+	know(&planning, "/srv/a/b", HOST_DIRECTORY);
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_MASK, "/mnt/a/b"));
+	expect(find_step(&planning, STEP_BIND, "/srv/a/b"));
+}
+
 static const struct test tests[] = {
 	TEST(a_rule_with_an_empty_list_never_holds),
 	TEST(an_exception_with_an_empty_list_takes_nothing_back),
@@ -693,6 +725,8 @@ static const struct test tests[] = {
 	TEST(denies_below_an_options_mount_at_a_followed_link),
 	TEST(refuses_a_denial_whose_link_leads_into_a_mount),
 	TEST(a_denial_by_the_name_in_the_mount_holds_for_links),
+	TEST(a_denial_holds_beside_a_mount_of_the_directory_around_it),
+	TEST(a_directory_with_its_own_mount_keeps_its_rights_beside_that),
 	TEST_END,
 };
 
