@@ -590,15 +590,21 @@ static int remove_file(struct import *import, struct sbx_error *err)
 	return commit_offset(import->log, key, NULL, err);
 }
 
-static bool is_ours_alone(int fd, uint64_t *ret_size)
+static int check_file(struct import *import, uint64_t *ret_size, struct sbx_error *err)
 {
 	struct stat st;
 
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1 ||
-	    st.st_uid != geteuid() || (st.st_mode & 077) != 0)
-		return false;
+	if (fstat(import->fd, &st) < 0)
+		return import_fail_file(err, -errno);
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) != 0)
+		return import_fail(err, -EPERM,
+				   "a file in it is not owned by the calling user alone",
+				   "move the file away");
+	if (st.st_nlink != 1)
+		return import_fail(err, -EPERM, "a file in it has a second hard link",
+				   "copy the file, and move it away");
 	*ret_size = (uint64_t)st.st_size;
-	return true;
+	return 0;
 }
 
 /* 1 if there is more than the share. */
@@ -618,13 +624,11 @@ static int take_open_file(struct import *import, struct sbx_error *err)
 {
 	uint64_t size = 0;
 	struct stat st;
-	int r;
+	int r = check_file(import, &size, err);
 
+	if (r < 0)
+		return r;
 	import->until = 0;
-	if (!is_ours_alone(import->fd, &size))
-		return import_fail(err, -EPERM,
-				   "a file in it is not owned by the calling user alone",
-				   "move the file away");
 	r = import_read_offset(import, err);
 	if (r < 0)
 		return r;

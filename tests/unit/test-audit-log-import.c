@@ -289,7 +289,7 @@ static void refuses_a_spool_that_other_users_can_write(void)
 	expect_refusal(&f, -EPERM, "calling user alone");
 	expect_eq(chmod(other, 0600), 0);
 	expect_eq(link(other, second), 0);
-	expect_refusal(&f, -EPERM, "calling user alone");
+	expect_refusal(&f, -EPERM, "second hard link");
 	expect_eq(unlink(second), 0);
 	expect_eq(unlink(other), 0);
 	expect_eq(symlink("/etc/passwd", other), 0);
