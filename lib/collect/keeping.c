@@ -86,7 +86,9 @@ static void take_next(struct collector *collector)
 		return;
 	}
 	if (r == 0 && report.doubt.code < 0)
-		collect_trouble(collector, TROUBLE_RETENTION, &report.doubt);
+		collect_trouble(collector, TROUBLE_CLOCK, &report.doubt);
+	else if (r == 0)
+		collect_no_trouble(collector, TROUBLE_CLOCK);
 	if (r < 0)
 		collect_trouble(collector, TROUBLE_RETENTION, &err);
 	keeping_deinit(collector);
