@@ -126,3 +126,17 @@ void clock_correct_fast(int directory, const struct segment_list *list, uint64_t
 		if (list->files[i].mtime_usec > now_usec)
 			set_time(directory, list->files[i].name, now_usec);
 }
+
+void clock_correct_order(int directory, const struct segment_list *list, uint64_t believed_usec)
+{
+	uint64_t least = 0;
+
+	for (size_t i = 0; i + 1 < list->n; i++) {
+		const struct segment_file *file = &list->files[i];
+
+		if (file->mtime_usec < least)
+			set_time(directory, file->name, least);
+		else if (file->mtime_usec <= believed_usec)
+			least = file->mtime_usec;
+	}
+}

@@ -56,3 +56,6 @@ void clock_correct_slow(int directory, const char *name, struct store *store);
 /* Gives closed files of @list with a time in the future, by a clock that was fast when they were
  * closed, the time @now_usec: they would never be old. Ignores failures. */
 void clock_correct_fast(int directory, const struct segment_list *list, uint64_t now_usec);
+/* Gives closed files of @list that are older than the one before them its time, if that is not
+ * later than the believed one: a crash can prevent clock_correct_slow(). Ignores failures. */
+void clock_correct_order(int directory, const struct segment_list *list, uint64_t believed_usec);

@@ -229,6 +229,7 @@ static int take_clock(struct retention *retention)
 	if (r < 0)
 		return r;
 	clock_load(log->store, &list, &retention->clock);
+	clock_correct_order(log->directory, &list, retention->clock.believed_usec);
 	if (clock_take(&retention->clock, options->now_usec, options->trusts_clock))
 		clock_correct_fast(log->directory, &list, options->now_usec);
 	(void)clock_save(log, &retention->clock);

@@ -55,7 +55,7 @@ static inline bool has_file(const struct log_place *place, const char *name)
 }
 
 /* The file of a segment, or an archive, becomes so many days old. */
-static inline void make_old(const struct log_place *place, const char *name, unsigned days)
+static inline void make_old(const struct log_place *place, const char *name, int days)
 {
 	static const char *const suffixes[] = { "", "-wal" };
 	struct timespec times[2];

@@ -46,7 +46,7 @@ static struct retain_report retained(struct audit_log *log, bool trusts_clock)
 }
 
 /* The segment or archive becomes so many days old. */
-static void set_age(const struct log_place *place, const char *name, unsigned days)
+static void set_age(const struct log_place *place, const char *name, int days)
 {
 	static const char *const suffixes[] = { ".db", ".tar.zst" };
 
@@ -235,6 +235,28 @@ static void a_segment_that_is_closed_by_a_slow_clock_is_not_old(void)
 	expect_done(&report, 0, 0);
 }
 
+/* The process can be killed after the slow clock has closed a file, and before its time is set. */
+static void a_file_that_is_older_than_the_one_before_it_gets_its_time(void)
+{
+	_cleanup_open_log_ struct open_log own;
+	struct retain_report report;
+	uint64_t before;
+
+	open_believed(&own);
+	before = time_of(&own.place, SEGMENT);
+	set_age(&own.place, SECOND, 100);
+	report = retained(own.log, false);
+	expect_done(&report, 0, 0);
+	expect(time_of(&own.place, SECOND ".db") >= before);
+	expect(time_of(&own.place, SECOND ".db") < before + DAY);
+	/* The other one was closed by a fast clock. */
+	set_age(&own.place, FIRST, -100);
+	set_age(&own.place, SECOND, 5);
+	report = retained(own.log, false);
+	expect_done(&report, 0, 0);
+	expect(time_of(&own.place, SECOND ".db") < before - 4 * DAY);
+}
+
 static void a_segment_that_was_closed_by_a_fast_clock_becomes_old(void)
 {
 	_cleanup_open_log_ struct open_log own;
@@ -315,6 +337,7 @@ static const struct test tests[] = {
 	TEST(where_nothing_is_due_nothing_is_said),
 	TEST(a_log_without_a_believed_time_takes_that_of_its_oldest_file),
 	TEST(a_segment_that_is_closed_by_a_slow_clock_is_not_old),
+	TEST(a_file_that_is_older_than_the_one_before_it_gets_its_time),
 	TEST(a_segment_that_was_closed_by_a_fast_clock_becomes_old),
 	TEST(records_of_any_time_change_nothing),
 	TEST(a_preview_doubts_as_retention_does_and_stores_nothing),
