@@ -364,6 +364,19 @@ static void find_links_on_the_way(const struct host *host, const char *path, boo
 	}
 }
 
+/* Is the link below a mount of other files, which hides it? */
+static bool is_link_hidden(const struct planner *planner, const char *path)
+{
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
+		const struct mark *mount = mark_at(planner, i);
+
+		if (mark_is_mount(mount) &&
+		    path_is_at_or_below(path, planner_real_target(planner, mount->path)))
+			return true;
+	}
+	return false;
+}
+
 void mark_links(struct planner *planner)
 {
 	const struct host *host = planner->host;
@@ -380,7 +393,7 @@ void mark_links(struct planner *planner)
 			find_links_on_the_way(host, mark->path, is_named, is_on_the_way);
 	}
 	for (size_t i = 0; is_on_the_way && i < host->n_links; i++)
-		if (is_on_the_way[i])
+		if (is_on_the_way[i] && !is_link_hidden(planner, host->links[i].path))
 			mark_link(planner, host->links[i].path, host->links[i].target);
 }
 

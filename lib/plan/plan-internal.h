@@ -431,6 +431,8 @@ bool place_is_pinned(const struct place *place);
 
 /* view.c */
 int view_build(struct planner *planner);
+/* Does the mark mount other files of the host at its path? */
+bool mark_is_mount(const struct mark *mark);
 /* The innermost mount with another source at or above @path, or NULL. */
 const struct mark *view_find_mount(const struct planner *planner, const char *path);
 /* Where a mount is whose target is @target: the links that are followed outside lead there. */

@@ -137,7 +137,7 @@ static bool is_ours(const char *path)
 	return path_is_at_or_below(path, "/proc") || path_is_at_or_below(path, "/dev");
 }
 
-static bool is_mount(const struct mark *mark)
+bool mark_is_mount(const struct mark *mark)
 {
 	return mark->kind == MARK_ALLOW && mark->source &&
 	       (mark->content == CONTENT_HOST || mark->content == CONTENT_OVERLAY);
@@ -150,7 +150,7 @@ const struct mark *view_find_mount(const struct planner *planner, const char *pa
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
 		const struct mark *mount = mark_at(planner, i);
 
-		if (is_mount(mount) && path_is_at_or_below(path, mount->path) &&
+		if (mark_is_mount(mount) && path_is_at_or_below(path, mount->path) &&
 		    (!found || path_is_at_or_below(mount->path, found->path)))
 			found = mount;
 	}
@@ -268,7 +268,7 @@ static int refuse_source(struct planner *planner, const struct mark *mark)
 {
 	const struct host_path *facts = mark->facts;
 
-	if (!is_mount(mark) || !facts || !facts->real || facts->kind == HOST_MISSING ||
+	if (!mark_is_mount(mark) || !facts || !facts->real || facts->kind == HOST_MISSING ||
 	    facts->kind == HOST_LINK_REFUSED || strcmp(facts->real, facts->path) == 0)
 		return 0;
 	return refuse_mark(
@@ -287,8 +287,8 @@ static int refuse_linked_denial(struct planner *planner, const struct mark *mark
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
 		const struct mark *mount = mark_at(planner, i);
 
-		if (!is_mount(mount) || (!path_is_at_or_below(facts->real, mount->source) &&
-					 !path_is_at_or_below(mount->source, facts->real)))
+		if (!mark_is_mount(mount) || (!path_is_at_or_below(facts->real, mount->source) &&
+					      !path_is_at_or_below(mount->source, facts->real)))
 			continue;
 		(void)sbx_error_what(planner->err, -ELOOP, "cannot hide '%.300s' in '%.300s'",
 				     mark->path, mount->path);
@@ -309,7 +309,7 @@ static int refuse_denial_behind_target(struct planner *planner, const struct mar
 		const struct mark *mount = mark_at(planner, i);
 		const char *real;
 
-		if (!is_mount(mount) || path_is_at_or_below(mark->path, mount->path))
+		if (!mark_is_mount(mount) || path_is_at_or_below(mark->path, mount->path))
 			continue;
 		real = planner_real_target(planner, mount->path);
 		if (strcmp(real, mount->path) == 0 || strcmp(real, mark->path) == 0 ||
@@ -339,7 +339,7 @@ static int refuse_denial_into_mount(struct planner *planner, const struct mark *
 		const struct mark *mount = mark_at(planner, i);
 		const char *real;
 
-		if (!is_mount(mount))
+		if (!mark_is_mount(mount))
 			continue;
 		real = planner_real_target(planner, mount->path);
 		if (path_is_at_or_below(mark->place, real) &&
@@ -443,7 +443,7 @@ static int prepare_marks(struct planner *planner)
 	bool has_mounts = false;
 
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++)
-		has_mounts |= is_mount(marks[i]);
+		has_mounts |= mark_is_mount(marks[i]);
 	planner->view.has_mounts = has_mounts;
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
 		const struct mark *mount = has_mounts && !marks[i]->source

@@ -692,6 +692,28 @@ static void a_directory_with_its_own_mount_keeps_its_rights_beside_that(void)
 	expect(find_step(&planning, STEP_BIND, "/srv/a/b"));
 }
 
+/* The link is not made, and the denial is a mask. */
+static void a_denial_holds_where_a_mount_hides_a_link_that_a_rule_names(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning,
+		    "- {name: run, match: {op: exec, path_glob: /srv/u/b}, action: allow}\n"
+		    "- {name: key, match: {op: fs.*, path: /srv/t/b}, action: deny}\n");
+	know(&planning, "/srv/t", HOST_DIRECTORY);
+	know(&planning, "/srv/t/b", HOST_DIRECTORY);
+	know(&planning, "/srv/u", HOST_DIRECTORY);
+	know_link(&planning, "/srv/u/b", "/srv/u/a", 0);
+	planning.paths[0] = (struct request_path){
+		.path = "/srv/t", .target = "/srv/u", .grant = GRANT_WRITE, .option = "--bind"
+	};
+	planning.request.paths = planning.paths;
+	planning.request.n_paths = 1;
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_MASK, "/srv/u/b"));
+	expect(!find_step(&planning, STEP_LINK, "/srv/u/b"));
+}
+
 static const struct test tests[] = {
 	TEST(a_rule_with_an_empty_list_never_holds),
 	TEST(an_exception_with_an_empty_list_takes_nothing_back),
@@ -727,6 +749,7 @@ static const struct test tests[] = {
 	TEST(a_denial_by_the_name_in_the_mount_holds_for_links),
 	TEST(a_denial_holds_beside_a_mount_of_the_directory_around_it),
 	TEST(a_directory_with_its_own_mount_keeps_its_rights_beside_that),
+	TEST(a_denial_holds_where_a_mount_hides_a_link_that_a_rule_names),
 	TEST_END,
 };
 
