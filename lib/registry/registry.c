@@ -104,7 +104,10 @@ static int open_below(const char *base, const char *name, mode_t mode, struct sb
 		return fail(err, r, base, name, "the calling user may not write there",
 			    "set XDG_RUNTIME_DIR to a directory of your own, or unset it");
 	if (r < 0)
-		return fail_at(err, r, base, name, "check the file system that it is on");
+		return fail_at(err, r, base, name,
+			       geteuid() == 0 ? "check the file system that it is on"
+					      : "check the file system that it is on, or set "
+						"XDG_RUNTIME_DIR to a directory of your own");
 	return r;
 }
 

@@ -343,7 +343,11 @@ static int make_directory_of(const char *path, struct sbx_error *err)
 		return sbx_error_what(err, -ENOMEM, "cannot listen on '%s'", path);
 	/* Any user may connect to root's services; the mode of each socket decides about that. */
 	if (mkdir(directory, geteuid() == 0 ? 0755 : 0700) < 0 && errno != EEXIST)
-		return sbx_error_what(err, -errno, "cannot make the directory '%s'", directory);
+		return error_fill(err, -errno, NULL,
+				  geteuid() == 0 ? "name another path with --socket"
+						 : "name another path with --socket, or set "
+						   "XDG_RUNTIME_DIR to a directory of your own",
+				  "cannot make the directory '%s'", directory);
 	return 0;
 }
 

@@ -71,4 +71,17 @@ run sbx-ctl list
 check a_registry_that_others_can_read_is_refused has_status 125
 check how_to_close_it_is_said err_has 0700
 chmod 700 "$sandboxes"
+
+if [ "$(id -u)" = 0 ]; then
+	printf 'version: 1\nview: system\n' >"$work/p.yaml"
+	mkdir "$work/ro" && mount -t tmpfs -o ro,mode=700,uid=65534 tmpfs "$work/ro" && chmod 755 "$work" || exit 99
+	mkdir "$work/st" && chown 65534:65534 "$work/st"
+	on_ro() { setpriv --reuid=65534 --regid=65534 --clear-groups env XDG_RUNTIME_DIR="$work/ro" XDG_STATE_HOME="$work/st" "$@"; }
+	run on_ro "$SBX_BUILD/tools/sbx-ctl" list
+	check a_read_only_file_system_is_told eval 'has_status 125 && err_has "Read-only file system"'
+	check and_a_user_is_told_how_to_name_another_directory err_has 'or set XDG_RUNTIME_DIR to a directory of your own'
+	run on_ro "$SBX_BUILD/tools/sbx-policy" serve "$work/p.yaml"
+	check a_service_tells_it_too err_has 'fix: name another path with --socket, or set XDG_RUNTIME_DIR'
+	umount "$work/ro"
+fi
 finish
