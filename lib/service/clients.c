@@ -523,6 +523,9 @@ int clients_add(struct clients *clients, const char *listener, int fd, const str
 
 	if (!client)
 		return -ENOMEM;
+	/* It may have been accepted by the kernel before its listener refused fds. */
+	if (!clients_take_fds(clients))
+		listen_refuse_fds(socket);
 	client->clients = clients;
 	client->socket = (struct ready_socket){ .fd = socket, .serve = serve };
 	client->replies_end = &client->replies;
@@ -580,6 +583,11 @@ size_t clients_count(const struct clients *clients)
 bool clients_are_full(const struct clients *clients)
 {
 	return clients->n_clients >= clients->limits.n_clients;
+}
+
+bool clients_take_fds(const struct clients *clients)
+{
+	return clients->limits.n_fds > 0;
 }
 
 void clients_watch(struct clients *clients, void (*on_left)(void *userdata), void *userdata)

@@ -20,6 +20,9 @@
  *                                  in another user namespace or in a sandbox's cgroup
  *   makes the service log          ten lines a minute
  *
+ *   sends a socket with SO_LINGER  with n_fds 0 the kernel refuses the message since Linux 6.16;
+ *                                  before, the service blocks for as long as that socket lingers
+ *
  * One hazard remains: closing a received fd can block in its sender's code (FUSE_FLUSH, SO_LINGER),
  * so a service with n_fds > 0 must not share its process with one that must answer all users.
  */
@@ -44,7 +47,7 @@ struct client_limits {
 	uint64_t idle_usec; /* an untrusted client without a message for so long may be disconnected
 			       to make room */
 	size_t n_bytes;	    /* maximum size of a message */
-	size_t n_fds;	    /* maximum fds of a message; with 0 the kernel closes all that arrive */
+	size_t n_fds;	    /* maximum fds of a message; with 0 the kernel refuses or closes all */
 	size_t n_in_work; /* messages that a client may have on hold before its next one is read */
 	unsigned n_per_turn; /* messages read of one client before the next client's turn */
 };
@@ -123,6 +126,7 @@ int clients_add(struct clients *clients, const char *listener, int fd, const str
 
 size_t clients_count(const struct clients *clients);
 bool clients_are_full(const struct clients *clients);
+bool clients_take_fds(const struct clients *clients);
 /* Sets the function to call when a client has disconnected. */
 void clients_watch(struct clients *clients, void (*on_left)(void *userdata), void *userdata);
 

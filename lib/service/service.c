@@ -312,6 +312,8 @@ int service_listen(struct service *service, const char *name, const char *path, 
 	r = listen_check_room(listener->socket.fd, name, err);
 	if (r < 0)
 		return r;
+	if (!clients_take_fds(clients))
+		listen_refuse_fds(listener->socket.fd);
 	r = sd_event_add_io(service->event, &listener->source, listener->socket.fd, EPOLLIN,
 			    on_connection, listener);
 	if (r < 0)

@@ -79,6 +79,16 @@ if [ "$status" -eq 0 ]; then
 else
 	skip a_sandboxed_command_is_not_trusted 'this host runs no sandbox'
 fi
+
+if [ "$(printf '%s\n' 6.16 "$(uname -r)" | sort -V | head -n 1)" = 6.16 ]; then
+	linger="$python $work/attack.py linger"
+	run as user $linger "$work/user.d/policy.sock" "$work/user.d/policy.pid" '{"op":"fs.read","path":"/a"}'
+	check a_socket_that_lingers_does_not_hold_up_decisions out_is served
+	run as user $linger "$work/user.d/audit.sock" "$work/user.d/audit.pid" '{"event":"state_transition"}'
+	check a_socket_that_lingers_does_not_hold_up_the_log out_is served
+else
+	skip a_socket_that_lingers_does_not_hold_up_a_service 'before Linux 6.16 a service cannot refuse fds'
+fi
 stop user
 
 if [ "$(id -u)" -ne 0 ]; then

@@ -191,17 +191,19 @@ static void fds_that_the_service_does_not_take_are_closed(void)
 	expect_eq(count_fds(), before);
 }
 
+/* It refuses them at the sender since Linux 6.16. */
 static void without_fds_to_take_the_kernel_discards_them(void)
 {
 	_cleanup_echo_ struct echo echo = echo_of();
 	_cleanup_close_ int fd = -EBADF;
-	int before;
+	int before, r;
 
 	echo_start(&echo);
 	fd = connect_to(&echo);
 	before = count_fds();
-	expect_eq(fd_send(fd, "take", 4, &fd, 1), 0);
-	expect_str(hear(&echo, fd), "take");
+	r = fd_send(fd, "take", 4, &fd, 1);
+	expect(r == 0 || r == -EPERM);
+	expect_str(hear(&echo, fd), r == 0 ? "take" : "(nothing)");
 	expect_eq(echo.n_taken, 0);
 	expect_eq(count_fds(), before);
 }
