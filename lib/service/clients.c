@@ -191,10 +191,10 @@ static bool can_read(const struct client *client)
 
 /* A hang-up ends a question at once, even while it is in work. One-way messages (records) that may
  * not be read now must be read later, and until then epoll would report EPOLLHUP in every turn:
- * unset it. */
+ * unset it. Fails only for a new client, because the others stay in the set. */
 static int update(struct client *client)
 {
-	uint32_t events = client->clients->protocol->is_one_way ? 0 : EPOLLHUP;
+	uint32_t events = client->clients->protocol->is_one_way ? READY_PAUSE : EPOLLHUP;
 
 	if (client->replies)
 		events = EPOLLOUT;

@@ -66,10 +66,12 @@ static int arm(struct ready *ready, struct ready_socket *socket, uint32_t events
 	return 0;
 }
 
+/* With READY_PAUSE the kernel reports a hang-up once, which serve() ignores: the next call must
+ * tell the kernel, which then reports it again. */
 int ready_wait(struct ready *ready, struct ready_socket *socket, uint32_t events)
 {
 	bool is_armed = events != 0 && (events & ~socket->armed & ~(uint32_t)EPOLLHUP) == 0 &&
-			socket->armed != 0;
+			socket->armed != 0 && socket->armed != READY_PAUSE;
 	int r = is_armed || events == socket->armed ? 0 : arm(ready, socket, events);
 
 	if (r == 0)
@@ -81,6 +83,8 @@ static void serve(struct ready *ready, struct ready_socket *socket, uint32_t eve
 {
 	uint32_t wanted = events & (socket->events | EPOLLERR | EPOLLHUP);
 
+	if (socket->armed == READY_PAUSE)
+		return;
 	if (wanted)
 		socket->serve(socket, wanted);
 	else

@@ -13,8 +13,16 @@
  */
 
 #include <stdint.h>
+#include <sys/epoll.h>
 
 #include "base/cleanup.h"
+
+/*
+ * Instead of the events to wait for: no event is served, a hang-up neither. The socket stays in the
+ * set, so that ready_wait() for others cannot fail later, as it can for a socket that was removed
+ * (ENOMEM, or ENOSPC at the user's limit of watched files).
+ */
+#define READY_PAUSE ((uint32_t)EPOLLET)
 
 struct ready;
 struct sd_event;

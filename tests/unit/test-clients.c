@@ -2,8 +2,10 @@
 
 #include "clients-rig.h"
 
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "base/fd.h"
 
@@ -16,6 +18,17 @@ ssize_t recv(int fd, void *bytes, size_t size, int flags)
 		return recvfrom(fd, bytes, size, flags, NULL, NULL);
 	errno = recv_errno;
 	recv_errno = 0;
+	return -1;
+}
+
+/* The errno with which the kernel refuses to add a file to an epoll set; 0: it does not. */
+static int add_errno;
+
+int epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
+{
+	if (operation != EPOLL_CTL_ADD || add_errno == 0)
+		return (int)syscall(SYS_epoll_ctl, set, operation, fd, event);
+	errno = add_errno;
 	return -1;
 }
 
@@ -99,6 +112,32 @@ static void reads_no_client_while_the_service_takes_no_messages(void)
 	clients_update(echo.clients);
 	expect_str(hear(&echo, fd), "a");
 	expect_str(hear(&echo, late), "b");
+}
+
+/* It must not need a place in the epoll set again, which the kernel may refuse. */
+static void reads_its_clients_again_where_none_can_be_added(void)
+{
+	static const int codes[] = { ENOMEM, ENOSPC };
+
+	for (size_t i = 0; i < N_ELEMENTS(codes); i++) {
+		_cleanup_echo_ struct echo echo = echo_of();
+		_cleanup_close_ int fd = -EBADF;
+
+		echo.protocol.is_one_way = true;
+		echo_start(&echo);
+		fd = connect_to(&echo);
+		echo.is_stuck = true;
+		clients_update(echo.clients);
+		expect(say(fd, "a"));
+		turn_all(&echo);
+		expect_eq(echo.n_messages, 0);
+		add_errno = codes[i];
+		expect_eq(connect_to(&echo), -codes[i]);
+		echo.is_stuck = false;
+		clients_update(echo.clients);
+		expect_str(hear(&echo, fd), "a");
+		add_errno = 0;
+	}
 }
 
 static void a_service_can_end_a_connection(void)
@@ -624,6 +663,7 @@ static const struct test tests[] = {
 	TEST(reads_no_further_while_a_message_is_in_work),
 	TEST(has_as_many_messages_in_work_as_the_limits_say),
 	TEST(reads_no_client_while_the_service_takes_no_messages),
+	TEST(reads_its_clients_again_where_none_can_be_added),
 	TEST(a_service_can_end_a_connection),
 	TEST(a_client_that_the_service_refuses_is_gone),
 	TEST(passes_fds_in_both_directions),

@@ -271,6 +271,24 @@ static void a_hang_up_is_always_reported(void)
 	expect(seat->n_served == 1 && (seat->events & EPOLLHUP));
 }
 
+/* The kernel reports it once although nobody waits for it, and again when somebody does. */
+static void a_pause_keeps_a_hang_up_for_later(void)
+{
+	_cleanup_table_ struct table table;
+	struct seat *seat = &table.seats[0];
+
+	table_init(&table);
+	say(seat);
+	expect_eq(ready_wait(table.ready, &seat->socket, READY_PAUSE), 0);
+	turn_all(&table);
+	close_fd(&seat->other_end);
+	turn_all(&table);
+	expect_eq(seat->n_served, 0);
+	expect_eq(ready_wait(table.ready, &seat->socket, EPOLLHUP), 0);
+	expect_eq(ready_turn(table.ready, DEADLINE_MSEC), 1);
+	expect(seat->n_served == 1 && (seat->events & EPOLLHUP));
+}
+
 static int on_time(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct table *table = userdata;
@@ -359,6 +377,7 @@ static const struct test tests[] = {
 	TEST(serve_may_remove_any_other_socket),
 	TEST(serves_only_the_events_that_are_asked_for),
 	TEST(a_hang_up_is_always_reported),
+	TEST(a_pause_keeps_a_hang_up_for_later),
 	TEST(a_timer_that_is_set_while_a_socket_is_served_goes_off),
 	TEST(runs_until_the_loop_exits),
 	TEST(refuses_an_fd_that_is_not_open),
