@@ -321,6 +321,8 @@ int audit_verb_serve(void *context, int n_operands, char *operands[], struct sbx
 	if (r < 0)
 		return places_status_of(r);
 	r = service_run(daemon.service, err);
+	/* A connection that nobody has accepted may have sent records, too. */
+	service_accept_last(daemon.service);
 	last = collector_finish(daemon.collector, r < 0 ? NULL : err);
 	heads_finish(daemon.heads);
 	return r < 0 ? r : last;

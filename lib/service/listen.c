@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -43,13 +44,21 @@ static bool is_same_file(const struct listen_socket *own)
 	return lstat(own->path, &st) == 0 && st.st_dev == own->device && st.st_ino == own->inode;
 }
 
+void listen_socket_stop(struct listen_socket *own)
+{
+	if (!own->path)
+		return;
+	/* Unlink before shutdown() or close(): another instance leaves a live socket alone, so it
+	 * cannot have bound its own here between lstat() and unlink(). */
+	if (is_same_file(own))
+		(void)unlink(own->path);
+	free(take_ptr(own->path));
+	(void)shutdown(own->fd, SHUT_RD);
+}
+
 void listen_socket_deinit(struct listen_socket *own)
 {
-	/* Unlink before closing: another instance leaves a live socket alone, so it cannot have
-	 * bound its own here between lstat() and unlink(). */
-	if (own->path && is_same_file(own))
-		(void)unlink(own->path);
-	free_ptr(&own->path);
+	listen_socket_stop(own);
 	close_fd(&own->fd);
 	*own = (struct listen_socket)LISTEN_SOCKET_INIT;
 }

@@ -28,6 +28,12 @@ struct listen_socket {
 /* Unlinks our own socket file, if it is still the same inode, then closes the fd. */
 void listen_socket_deinit(struct listen_socket *socket);
 
+/*
+ * Refuses new connections; those that wait can still be accepted. Unlinks our own socket file
+ * first. A socket of the manager stays open to new ones: its next service accepts them.
+ */
+void listen_socket_stop(struct listen_socket *socket);
+
 /* @fd must be a listening SOCK_SEQPACKET unix socket, else -ENOTSOCK. Takes @fd on success only. */
 int listen_adopt(int fd, const char *name, struct listen_socket *ret, struct sbx_error *err);
 

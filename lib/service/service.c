@@ -416,6 +416,18 @@ void service_stop(struct service *service, int status)
 	ready_wake_loop(service->ready);
 }
 
+void service_accept_last(struct service *service)
+{
+	for (struct listener *listener = service->listeners; listener; listener = listener->next) {
+		bool is_ours = listener->socket.path != NULL;
+
+		listen_socket_stop(&listener->socket);
+		while (is_ours && !clients_are_full(listener->clients) &&
+		       clients_accept(listener->clients, listener->name, listener->socket.fd) == 0)
+			;
+	}
+}
+
 int service_run(struct service *service, struct sbx_error *err)
 {
 	int r = sd_event_set_watchdog(service->event, 1);

@@ -71,3 +71,6 @@ void service_status(struct service *service, const char *format, ...)
  * signal, or negative errno. */
 int service_run(struct service *service, struct sbx_error *err);
 void service_stop(struct service *service, int status);
+/* After service_run(): accepts the connections that wait at our own sockets, as far as there is
+ * room for them, and no later ones. */
+void service_accept_last(struct service *service);

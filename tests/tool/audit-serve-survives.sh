@@ -35,8 +35,7 @@ check and_goes_on asked "$sync" '"seq"'
 stop
 check the_log_is_intact intact
 
-# At SIGTERM the service first stores and signs the records that clients have sent. A client that got an answer is
-# accepted, not just in the listen backlog.
+# At SIGTERM the service first stores and signs the records that clients have sent.
 serve --group-time=500ms
 python3 -c '
 import socket
@@ -49,6 +48,19 @@ for i in range(50):
 stop
 check sigterm_flushes test "$(in_log tool_execute | wc -l)" -eq 50
 check and_signs intact
+# Also those of clients that it has not accepted yet. It may accept one before it takes the signal.
+serve
+kill -STOP "$(cat pid)"
+python3 -c '
+import socket
+for i in range(20):
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client.connect("s")
+    client.send(b"{\"event\":\"tool_result\"}")'
+kill -TERM "$(cat pid)"
+kill -CONT "$(cat pid)"
+stop
+check sigterm_flushes_clients_that_wait test "$(in_log tool_result | wc -l)" -eq 20
 
 # Each of these services closes its segment when it exits.
 for _ in 1 2 3; do
