@@ -606,6 +606,8 @@ void clients_update(struct clients *clients)
 void clients_read_all(struct clients *clients)
 {
 	for (struct client *client = clients->idlest, *next; client; client = next) {
+		/* Without it send() would succeed, and the message would be lost. */
+		(void)shutdown(client->socket.fd, SHUT_RD);
 		read_messages(client, READ_ALL_MAX);
 		next = client->next;
 		settle(client);

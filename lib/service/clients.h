@@ -132,5 +132,6 @@ void clients_watch(struct clients *clients, void (*on_left)(void *userdata), voi
 
 /* To be called when may_read() has changed for clients other than the one in message(). */
 void clients_update(struct clients *clients);
-/* Reads all that clients have sent so far, before the service ends. */
+/* Before the service ends: reads all that clients have sent so far. What they send later fails with
+ * EPIPE. */
 void clients_read_all(struct clients *clients);

@@ -597,7 +597,7 @@ static void records_are_read_behind_replies_that_were_not(void)
 	expect_eq(clients_count(echo.clients), 0);
 }
 
-static void packets_sent_before_the_end_of_the_service_are_read(void)
+static void packets_are_read_or_refused_at_the_end_of_the_service(void)
 {
 	_cleanup_echo_ struct echo echo = echo_of();
 	_cleanup_close_ int a = -EBADF, b = -EBADF;
@@ -608,10 +608,15 @@ static void packets_sent_before_the_end_of_the_service_are_read(void)
 	b = connect_as(&echo, MAIN, STRANGER, PEER_BESIDE);
 	for (int i = 0; i < 50; i++)
 		expect(say(a, "mute") && say(b, "mute"));
+	expect(say(b, "hold"));
 	(void)shutdown(a, SHUT_WR);
 	clients_read_all(echo.clients);
-	expect_eq(echo.n_messages, 100);
+	expect_eq(echo.n_messages, 101);
 	expect_eq(clients_count(echo.clients), 1);
+	expect(!say(b, "mute"));
+	expect_eq(errno, EPIPE);
+	release(&echo, "held");
+	expect_str(hear(&echo, b), "held");
 }
 
 static void a_message_is_read_again_after_memory_was_short(void)
@@ -684,7 +689,7 @@ static const struct test tests[] = {
 	TEST(a_question_ends_with_its_client),
 	TEST(a_record_outlives_its_client),
 	TEST(records_are_read_behind_replies_that_were_not),
-	TEST(packets_sent_before_the_end_of_the_service_are_read),
+	TEST(packets_are_read_or_refused_at_the_end_of_the_service),
 	TEST(a_message_is_read_again_after_memory_was_short),
 	TEST(a_client_that_cannot_be_read_is_disconnected_and_logged),
 	TEST_END,
