@@ -397,6 +397,9 @@ int collector_finish(struct collector *collector, struct sbx_error *err)
 {
 	int r;
 
+	/* No client is read while the log could not be written, but that may be over. */
+	if (collector->group.is_stuck)
+		(void)group_commit(collector, false);
 	clients_read_all(collector->clients);
 	r = group_commit(collector, true);
 	tell_status(collector);

@@ -40,6 +40,26 @@ static void clients_wait_while_the_log_cannot_be_written(void)
 	expect_eq(found(&rig, "records_lost").n, 0);
 }
 
+static void what_waits_is_read_at_the_end_if_the_log_can_be_written_again(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int fd = -EBADF;
+	uint64_t size;
+
+	rig_init(&rig);
+	rig_start(&rig);
+	fd = client(&rig);
+	disk.failure = -ENOSPC;
+	expect(say(fd, SYNC));
+	turn_all(&rig);
+	expect(say(fd, ASYNC) && say(fd, ASYNC));
+	turn_all(&rig);
+	disk.failure = 0;
+	size = audit_log_size(rig.audit);
+	expect_eq(collector_finish(rig.collector, NULL), 0);
+	expect_eq(audit_log_size(rig.audit), size + 3);
+}
+
 static void a_commit_that_fails_loses_no_record(void)
 {
 	_cleanup_rig_ struct rig rig;
@@ -218,6 +238,7 @@ static void an_end_without_room_says_how_much_is_lost(void)
 
 static const struct test tests[] = {
 	TEST(clients_wait_while_the_log_cannot_be_written),
+	TEST(what_waits_is_read_at_the_end_if_the_log_can_be_written_again),
 	TEST(a_commit_that_fails_loses_no_record),
 	TEST(a_lock_that_stays_does_not_stop_the_loop),
 	TEST(when_shedding_the_log_says_how_many_records_were_lost),
