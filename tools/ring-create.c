@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/units.h"
 #include "service/service.h"
@@ -203,6 +204,8 @@ static int run_with_ends(struct tool_run *run, char *const argv[], struct sbx_er
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
 		return sbx_error_what(err, -errno, "cannot make the socket of the channel");
+	/* The first one is the server's, which passes the fds of the channel to the other. */
+	fd_refuse_fds(sockets[0]);
 	for (int i = 0; i < 2 && r == 0; i++) {
 		number = process_free_number(number);
 		/* The second end may have the number that the first one gets. */

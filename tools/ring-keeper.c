@@ -189,6 +189,9 @@ static int make_generation(struct keeper *keeper, pid_t server)
 	if (now->eventfd < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, now->sockets) < 0)
 		return -errno;
+	/* The keeper itself passes the fds of the channel. */
+	for (size_t i = 0; i < N_ELEMENTS(now->sockets); i++)
+		fd_refuse_fds(now->sockets[i]);
 	return 0;
 }
 

@@ -21,6 +21,13 @@
 
 #include "base/cleanup.h"
 
+#ifndef SO_PASSRIGHTS
+#if defined(__hppa__) || defined(__sparc__)
+#error "SO_PASSRIGHTS has another number on this architecture"
+#endif
+#define SO_PASSRIGHTS 83 /* Linux 6.16 */
+#endif
+
 /* Fds, and beside them what other socket options add (credentials, a security label). */
 #define CONTROL_SIZE (CMSG_SPACE(FD_PASS_MAX * sizeof(int)) + 512)
 
@@ -207,6 +214,13 @@ ssize_t fd_receive_now(int socket, void *bytes, size_t max_bytes, int *fds, size
 {
 	return receive_message(socket, bytes, max_bytes, fds, max_fds, ret_n_fds,
 			       MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+}
+
+void fd_refuse_fds(int socket)
+{
+	const int pass = 0;
+
+	(void)setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &pass, sizeof(pass));
 }
 
 void fd_close_many(int *fds, size_t n_fds)

@@ -47,6 +47,12 @@ ssize_t fd_receive(int socket, void *bytes, size_t max_bytes, int *fds, size_t m
 /* The same, but -EAGAIN instead of a wait. */
 ssize_t fd_receive_now(int socket, void *bytes, size_t max_bytes, int *fds, size_t max_fds,
 		       size_t *ret_n_fds);
+/*
+ * Lets the kernel refuse messages with fds to @socket, and to what it accepts if it listens: a TCP
+ * socket with SO_LINGER blocks the process that discards it. Before Linux 6.16 the kernel cannot.
+ */
+void fd_refuse_fds(int socket);
+
 /* Closes @n_fds fds and sets each to -EBADF. */
 void fd_close_many(int *fds, size_t n_fds);
 

@@ -104,7 +104,7 @@ static void add_tokens(struct proxy *proxy)
 static void watch(struct proxy *proxy, bool accepts)
 {
 	for (struct listener *at = proxy->listeners; at; at = at->next)
-		(void)ready_wait(proxy->with.ready, &at->socket, accepts ? EPOLLIN : 0);
+		(void)ready_wait(proxy->with.ready, &at->socket, accepts ? EPOLLIN : READY_PAUSE);
 	proxy->is_full = !accepts;
 }
 

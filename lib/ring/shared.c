@@ -853,6 +853,7 @@ int shared_open(const struct sbx_ring_config *config, int role, int socket, stru
 		r = attach_as_client(shared, err);
 	if (r < 0)
 		return r;
+	fd_refuse_fds(shared->socket);
 	begin_flows(shared);
 	r = begin_polling(shared);
 	if (r < 0)

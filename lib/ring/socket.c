@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/le32.h"
 #include "base/moment.h"
 #include "ring/channel.h"
@@ -293,6 +294,7 @@ static int begin_welcome(struct socket_ring *s)
 static int adopt(struct socket_ring *s, int socket)
 {
 	s->socket = socket;
+	fd_refuse_fds(socket);
 	widen_buffer(s);
 	return s->ring.config.transport == SBX_RING_TCP ? begin_welcome(s) : 0;
 }

@@ -525,7 +525,7 @@ int clients_add(struct clients *clients, const char *listener, int fd, const str
 		return -ENOMEM;
 	/* It may have been accepted by the kernel before its listener refused fds. */
 	if (!clients_take_fds(clients))
-		listen_refuse_fds(socket);
+		fd_refuse_fds(socket);
 	client->clients = clients;
 	client->socket = (struct ready_socket){ .fd = socket, .serve = serve };
 	client->replies_end = &client->replies;

@@ -27,13 +27,6 @@
 #include "base/error.h"
 #include "base/path-lock.h"
 
-#ifndef SO_PASSRIGHTS
-#if defined(__hppa__) || defined(__sparc__)
-#error "SO_PASSRIGHTS has another number on this architecture"
-#endif
-#define SO_PASSRIGHTS 83 /* Linux 6.16 */
-#endif
-
 #define MODE_BITS 0777
 #define N_FDS_SPARE 8
 
@@ -248,13 +241,6 @@ int listen_accept(int fd)
 		return r;
 	r = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	return r < 0 ? -errno : r;
-}
-
-void listen_refuse_fds(int fd)
-{
-	const int pass = 0;
-
-	(void)setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &pass, sizeof(pass));
 }
 
 int listen_check_room(int fd, const char *name, struct sbx_error *err)

@@ -51,10 +51,5 @@ int listen_check(const char *path, struct sbx_error *err);
  * clients never get the last ones: -EMFILE once only these are left.
  */
 int listen_accept(int fd);
-/*
- * Lets the kernel refuse messages with fds to @fd, and to what a listening @fd accepts: a socket
- * with SO_LINGER would block whoever discards it. Before Linux 6.16 the kernel cannot.
- */
-void listen_refuse_fds(int fd);
 /* Would listen_accept() accept a client, beside what the process has open now? */
 int listen_check_room(int fd, const char *name, struct sbx_error *err);

@@ -29,6 +29,7 @@
 #include <sbx/error.h>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/listen-fds.h"
 #include "base/moment.h"
@@ -313,7 +314,7 @@ int service_listen(struct service *service, const char *name, const char *path, 
 	if (r < 0)
 		return r;
 	if (!clients_take_fds(clients))
-		listen_refuse_fds(listener->socket.fd);
+		fd_refuse_fds(listener->socket.fd);
 	r = sd_event_add_io(service->event, &listener->source, listener->socket.fd, EPOLLIN,
 			    on_connection, listener);
 	if (r < 0)

@@ -319,6 +319,40 @@ static void refuses_configurations(void)
 	}
 }
 
+/* -EPERM, or 0 before Linux 6.16. */
+static int send_fd_to_refusing_socket(void)
+{
+	int sockets[2], r;
+
+	expect_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+	fd_refuse_fds(sockets[0]);
+	r = fd_send(sockets[1], "x", 1, &sockets[1], 1);
+	fd_close_many(sockets, N_ELEMENTS(sockets));
+	return r;
+}
+
+/* A message whose fds block the process that discards them must not be delivered. */
+static void an_open_channel_takes_no_fds(void)
+{
+	static const int transports[] = { SBX_RING_SHARED_MEMORY, SBX_RING_UNIX_SOCKET };
+	const int wanted = send_fd_to_refusing_socket();
+	int sockets[2];
+
+	for (size_t i = 0; i < N_ELEMENTS(transports); i++) {
+		struct sbx_ring_config config = configs[0];
+		struct sbx_ring *server, *client;
+
+		config.transport = transports[i];
+		expect_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+		expect_eq(sbx_ring_open(&config, SBX_RING_SERVER, sockets[0], &server, NULL), 0);
+		expect_eq(sbx_ring_open(&config, SBX_RING_CLIENT, sockets[1], &client, NULL), 0);
+		expect_eq(fd_send(sockets[0], "x", 1, &sockets[0], 1), wanted);
+		expect_eq(fd_send(sockets[1], "x", 1, &sockets[1], 1), wanted);
+		(void)sbx_ring_close(server);
+		(void)sbx_ring_close(client);
+	}
+}
+
 static const struct test tests[] = {
 	TEST(each_echo_wakes_the_sleeper),
 	TEST(a_flood_waits_for_its_reader),
@@ -329,6 +363,7 @@ static const struct test tests[] = {
 	TEST(a_time_out_is_no_failure_of_the_channel),
 	TEST(a_client_without_a_server_gives_up),
 	TEST(refuses_configurations),
+	TEST(an_open_channel_takes_no_fds),
 	TEST_END,
 };
 
