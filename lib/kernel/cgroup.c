@@ -218,6 +218,13 @@ static int says(int events_fd, const char *line)
 	return strstr(text, line) != NULL;
 }
 
+bool cgroup_is_frozen(int cgroup_fd)
+{
+	_cleanup_close_ int fd = path_open_beneath(cgroup_fd, "cgroup.events", O_RDONLY, 0);
+
+	return fd >= 0 && says(fd, "frozen 1") > 0;
+}
+
 /* Waits for @line in cgroup.events. 0, also if the cgroup was removed meanwhile; -EBUSY after
  * @msec. */
 static int wait_for(int cgroup_fd, const char *line, int msec)

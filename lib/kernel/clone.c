@@ -100,7 +100,8 @@ bool kernel_kills_at_birth(const struct kernel *kernel)
 		return false;
 	/* A new one: writing cgroup.kill to end the sandbox has counted in the sandbox's own. */
 	directory = path_open_beneath(sandbox, name, O_RDONLY | O_DIRECTORY, 0);
-	is_killed = directory >= 0 && is_killed_in(directory);
+	/* In a frozen one, such as that of a paused sandbox, the process would not exit. */
+	is_killed = directory >= 0 && !cgroup_is_frozen(directory) && is_killed_in(directory);
 	close_fd(&directory);
 	(void)unlinkat(sandbox, name, AT_REMOVEDIR);
 	return is_killed;

@@ -92,5 +92,7 @@ int identity_borrow(uid_t uid, gid_t gid);
 int identity_return(uid_t uid, gid_t gid);
 
 /* cgroup.c */
+/* Itself or one above it. */
+bool cgroup_is_frozen(int cgroup_fd);
 int cgroup_kill(int cgroup_fd);
 int cgroup_kill_each(int cgroup_fd); /* the same without cgroup.kill */

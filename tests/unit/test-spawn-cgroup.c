@@ -544,6 +544,33 @@ FOR_BOTH(a_cgroup_whose_processes_were_killed_before_is_named)
 	place_deinit(&place);
 }
 
+static int freeze_and_kill(void *userdata, pid_t init, const char *cgroup, struct sbx_error *err)
+{
+	struct outcome *outcome = userdata;
+
+	outcome->note = write_file(cgroup, "cgroup.freeze", "1") && kill(init, SIGKILL) == 0;
+	return 0;
+}
+
+/* As a paused sandbox whose PID 1 is killed: a process that is started in its cgroup stays frozen.
+ */
+FOR_BOTH(the_end_of_a_frozen_sandbox_is_noticed)
+{
+	struct place place;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
+	struct spawn_hooks hooks = { .started = freeze_and_kill };
+
+	NEEDS_CGROUPS(&place, uid);
+	rig_init(&rig, uid, "exit 3");
+	add_cgroup(&rig, &place);
+	hooks.userdata = rig.outcome;
+	rig.options.hooks = &hooks;
+	rig_run(&rig);
+	expect_eq(rig.outcome->note, 1);
+	expect(rig.outcome->result.status != 3);
+	place_deinit(&place);
+}
+
 static const struct test tests[] = {
 	BOTH(the_cgroup_is_made_told_and_removed),
 	BOTH(the_cgroup_is_removed_where_nothing_was_run),
@@ -561,6 +588,7 @@ static const struct test tests[] = {
 	BOTH(without_namespaces_the_time_limit_kills_all),
 	BOTH(without_namespaces_kill_9_of_the_supervisor_kills_everything),
 	BOTH(a_cgroup_whose_processes_were_killed_before_is_named),
+	BOTH(the_end_of_a_frozen_sandbox_is_noticed),
 	TEST_END,
 };
 
