@@ -677,11 +677,13 @@ static bool is_made(const struct mark *winner)
 struct asked_path place_asked(const struct place *place)
 {
 	bool is_other = place->source && strcmp(place->source, place->path) != 0;
+	/* Even if the host has a file there. */
+	bool is_tmpfs = place->winner && place->winner->content == CONTENT_TMPFS;
 
 	return (struct asked_path){
 		.path = place->path,
 		.source = is_other ? place->source : NULL,
-		.kind = place->facts ? place->facts->kind : HOST_DIRECTORY,
+		.kind = place->facts && !is_tmpfs ? place->facts->kind : HOST_DIRECTORY,
 	};
 }
 

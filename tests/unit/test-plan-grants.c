@@ -310,6 +310,25 @@ static void an_option_shows_the_host_read_only_where_a_mount_is_a_tmpfs(void)
 	}
 }
 
+/* What the host has there does not matter. */
+static void refuses_a_tmpfs_where_everything_below_is_denied(void)
+{
+	static const enum host_path_kind kinds[] = { HOST_DIRECTORY, HOST_FILE, HOST_MISSING };
+
+	for (size_t i = 0; i < N_ELEMENTS(kinds); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		planning_load(&planning,
+			      "capabilities:\n- {name: none, match: {op: fs.*, path_glob: "
+			      "/srv/a/**}, action: deny}\n");
+		know(&planning, "/srv/a", kinds[i]);
+		grant(&planning, GRANT_TMPFS, "/srv/a", "--tmpfs");
+		expect_refusal(&planning, -EACCES);
+		expect(says(&planning, "cannot show '/srv/a' for --tmpfs", "'none' denies it", ""));
+	}
+}
+
 static void refuses_to_put_something_at_the_root(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -892,6 +911,7 @@ static const struct test tests[] = {
 	TEST(what_is_missing_in_a_mount_is_created_where_it_comes_from),
 	TEST(refuses_two_things_at_one_place),
 	TEST(an_option_shows_the_host_read_only_where_a_mount_is_a_tmpfs),
+	TEST(refuses_a_tmpfs_where_everything_below_is_denied),
 	TEST(refuses_to_put_something_at_the_root),
 	TEST(refuses_to_show_the_root_elsewhere),
 	TEST(refuses_the_names_that_masks_are_made_of),
