@@ -448,9 +448,9 @@ static unsigned granted_elsewhere(const struct planner *planner, const struct pl
 	return granted;
 }
 
-/* What is denied at the place, and granted where a mount shows a directory around it under another
- * name: a file has the rights of either name, but a denial of one holds for that one. In each mount
- * the kernel goes up to the root of the mount. */
+/* Finds what is denied at the place, and granted where a mount shows a directory around it under
+ * another name: a file has the rights of either name, but a denial of one holds for that one. In
+ * each mount the kernel goes up to the root of the mount. */
 static unsigned find_denied_here(struct planner *planner, const struct place *place,
 				 const struct shown *carrier)
 {
