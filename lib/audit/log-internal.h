@@ -5,6 +5,7 @@
  * The log's state, shared by the files that implement it
  */
 
+#include "audit/clock.h"
 #include "audit/entry.h"
 #include "audit/key.h"
 #include "audit/log.h"
@@ -69,9 +70,10 @@ struct audit_log {
 	struct text line;
 	struct text note; /* the checkpoint signed last, committed or not */
 	struct audit_watch watch;
-	size_t n_imports;	  /* so far: see log-import.c */
-	uid_t import_next;	  /* owner of the file with which the next import begins */
-	audit_imported *imported; /* called for each imported line, or NULL */
+	struct audit_clock unsaved; /* that a full disk could not take; or all 0 */
+	size_t n_imports;	    /* so far: see log-import.c */
+	uid_t import_next;	    /* owner of the file with which the next import begins */
+	audit_imported *imported;   /* called for each imported line, or NULL */
 	void *imported_userdata;
 };
 

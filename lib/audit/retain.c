@@ -218,7 +218,8 @@ struct retention {
 	struct retain_work work; /* the action in progress */
 };
 
-/* A full disk, on which the clock cannot be stored, is a reason to go on. */
+/* A full disk, on which the clock cannot be stored, is a reason to go on. Then the log keeps it, so
+ * that the doubt of a process that retains every hour ends. */
 static int take_clock(struct retention *retention)
 {
 	const struct retain_options *options = &retention->options;
@@ -229,10 +230,13 @@ static int take_clock(struct retention *retention)
 	if (r < 0)
 		return r;
 	clock_load(log->store, &list, &retention->clock);
+	if (log->unsaved.believed_usec > 0)
+		retention->clock = log->unsaved;
 	clock_correct_order(log->directory, &list, retention->clock.believed_usec);
 	if (clock_take(&retention->clock, options->now_usec, options->trusts_clock))
 		clock_correct_fast(log->directory, &list, options->now_usec);
-	(void)clock_save(log, &retention->clock);
+	log->unsaved = clock_save(log, &retention->clock) < 0 ? retention->clock
+							      : (struct audit_clock){ 0 };
 	return 0;
 }
 

@@ -6,6 +6,9 @@
 
 #include "audit/retain.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include "audit-archive-rig.h"
 #include "audit/clock.h"
 #include "audit/log-internal.h"
@@ -280,6 +283,37 @@ static void a_segment_that_was_closed_by_a_fast_clock_becomes_old(void)
 	expect_eq(intact_size(&own.place, own.key), 21);
 }
 
+/* As a full disk. */
+static struct retain_report retained_without_room(struct audit_log *log)
+{
+	struct rlimit before, small;
+	struct retain_report report;
+
+	expect_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = (struct rlimit){ .rlim_cur = 1, .rlim_max = before.rlim_max };
+	(void)signal(SIGXFSZ, SIG_IGN);
+	expect_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+	report = retained(log, false);
+	expect_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+	return report;
+}
+
+static void a_full_disk_does_not_keep_the_doubt(void)
+{
+	_cleanup_open_log_ struct open_log own;
+	struct retain_report report;
+
+	open_believed(&own);
+	for (int day = 100; day < 107; day++) {
+		set_wrong(day);
+		report = retained_without_room(own.log);
+		expect_doubted(&report);
+	}
+	set_wrong(107);
+	report = retained(own.log, false);
+	expect_done(&report, 2, 2);
+}
+
 /* Records have the times that their writers chose. */
 static void records_of_any_time_change_nothing(void)
 {
@@ -339,6 +373,7 @@ static const struct test tests[] = {
 	TEST(a_segment_that_is_closed_by_a_slow_clock_is_not_old),
 	TEST(a_file_that_is_older_than_the_one_before_it_gets_its_time),
 	TEST(a_segment_that_was_closed_by_a_fast_clock_becomes_old),
+	TEST(a_full_disk_does_not_keep_the_doubt),
 	TEST(records_of_any_time_change_nothing),
 	TEST(a_preview_doubts_as_retention_does_and_stores_nothing),
 	TEST_END,
