@@ -63,8 +63,11 @@ bool view_is_in_private(const char *path)
 
 /* ---- the implicit view ---- */
 
+/* The last two are parts of packages to which links in /usr lead: without them pdflatex and aspell
+ * find none of their files. */
 static const char *const system_directories[] = {
-	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc",
+	"/usr",	   "/bin", "/sbin",	      "/lib",		"/lib32", "/lib64",
+	"/libx32", "/etc", "/var/lib/aspell", "/var/lib/texmf",
 };
 
 _Static_assert(N_ELEMENTS(system_directories) + 3 <= VIEW_ROWS_MAX, "the rows of a view");

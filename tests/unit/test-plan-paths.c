@@ -73,7 +73,7 @@ static void without_a_policy_few_are_asked(void)
 
 	planning_open(&planning);
 	expect_eq(ask_host(&planning), 0);
-	expect(planning.host.n_paths <= 22);
+	expect(planning.host.n_paths <= 24);
 }
 
 static void unsupported_policies_are_refused_before_probing(void)

@@ -726,6 +726,18 @@ static void a_mount_around_another_keeps_its_owners(void)
 	expect_eq(the_step(&planning, STEP_BIND, PROJECT "/a/b")->bind.owner.uid, 1000);
 }
 
+/* Links in /usr lead there. */
+static void shows_the_parts_of_packages_in_var(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/var/lib/texmf", HOST_DIRECTORY);
+	expect_plan(&planning);
+	expect(the_step(&planning, STEP_BIND, "/var/lib/texmf")->bind.attributes.is_read_only);
+	expect(!find_step(&planning, STEP_BIND, "/var/lib/aspell"));
+}
+
 static const struct test tests[] = {
 	TEST(a_mount_around_another_keeps_its_owners),
 	TEST(a_denied_file_below_an_allowed_directory_is_hidden),
@@ -775,6 +787,7 @@ static const struct test tests[] = {
 	TEST(refuses_a_denial_that_a_chmod_could_evade),
 	TEST(everything_means_the_usual_directories),
 	TEST(owners_outside_are_kept_where_root_builds),
+	TEST(shows_the_parts_of_packages_in_var),
 	TEST_END,
 };
 
