@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The options table, --help, man page, completions and tests of a tool agree."""
+"""The options table, --help, man page, completions and tests of a tool agree, for each tool or for those given as
+arguments.
+"""
 import re
 import shutil
+import sys
 
 import tap
 
@@ -130,7 +133,8 @@ def check_completions(tool, options, verbs):
 def main():
     tools = tap.tools()
     tap.ok("there are tools to look at", bool(tools))
-    for tool, path in sorted(tools.items()):
+    for tool in sys.argv[1:] or sorted(tools):
+        path = tools[tool]
         options, verbs = inventory(path)
         tap.ok(f"{tool} has --help and --version in its table",
                {"--help", "--version"} <= {name for _, name, _ in options})

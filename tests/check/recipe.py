@@ -25,6 +25,7 @@ BLOCK = re.compile(r"^(?P<fence>`{3,})\w* *(?P<how>file|append|insert)=(?P<path>
                    r'(?: +(?P<side>after|before)="(?P<line>[^"]*)")?\n'
                    r"(?P<text>.*?)^(?P=fence)$", re.M | re.S)
 TOOL, PAGE, FRAME_PAGE = "tools/sbx-hello.c", "man/sbx-hello.1.scd", "man/sbx-frame-layout.7.scd"
+DOCUMENTS = "documents sbx-hello"
 STAND_ALONE = ["documents", "includes", "links", "symbols", "spdx", f"format {TOOL}", "prose", "dependencies", "install"]
 
 
@@ -112,12 +113,12 @@ def with_page_line(line):
 
 # A mistake: its name, the check that must find it, what the check must say, the file, the change.
 MISTAKES = [
-    ("a tool without a man page", "documents", f"{PAGE}: is missing", PAGE, removed),
-    ("a man page with an option that does not exist", "documents", "--louder is in no table", PAGE,
+    ("a tool without a man page", DOCUMENTS, f"{PAGE}: is missing", PAGE, removed),
+    ("a man page with an option that does not exist", DOCUMENTS, "--louder is in no table", PAGE,
      with_page_line("*--louder*\n\tGreet louder.")),
-    ("a man page without its examples", "documents", "PICTURES", PAGE,
+    ("a man page without its examples", DOCUMENTS, "PICTURES", PAGE,
      lambda text: text.replace("# EXAMPLES", "# PICTURES")),
-    ("a tool with two tests", "documents", "sbx-hello has at least 3 tests", "tests/tool/hello-unknown-option.sh", removed),
+    ("a tool with two tests", DOCUMENTS, "sbx-hello has at least 3 tests", "tests/tool/hello-unknown-option.sh", removed),
     ("lib/policy that includes lib/kernel", "includes", "policy/ must not include kernel/mount.h",
      "lib/policy/load.c", lambda _: '/* SPDX-License-Identifier: MIT */\n#include "kernel/mount.h"\n'),
     ("lib/policy that includes lib/kernel by a detour", "includes", "policy/ must not include",
@@ -200,7 +201,7 @@ def check_build_mistakes(tree):
             tree.changed("lib/base/error.c", with_line(stray)), \
             tree.changed("lib/libsbx.sym", with_line("\tstray;", before="local:")):
         tree.compile()
-        check_mistake(tree, "an option that the man page does not name", "documents", "OPTIONS says nothing of --loud")
+        check_mistake(tree, "an option that the man page does not name", DOCUMENTS, "OPTIONS says nothing of --loud")
         check_mistake(tree, "an exported symbol without the prefix", "symbols", "'stray' is exported")
         check_mistake(tree, "a global that can change", "symbols", "'calls")
     tree.compile()
