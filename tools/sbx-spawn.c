@@ -397,6 +397,72 @@ static int check_stack(struct sbx_error *err)
 		"cannot start with a stack of %s", text_string(&size));
 }
 
+#define BWRAP "bubblewrap"
+#define FIREJAIL "firejail"
+#define DOCKER "Docker"
+#define SHOW "write --read PATH, or for another place --bind SRC:DST"
+#define SHOW_WRITABLE "write --write PATH, or for another place --bind SRC:DST:rw"
+#define NO_NEED "leave it out: every sandbox has its own"
+#define NO_PRIVILEGE "leave it out: no command has privileges or can get any"
+#define FILTERED "leave it out: every command is filtered, see 'isolation.seccomp' in sbx-policy(5)"
+
+/* For users who know a similar program. */
+static const struct option_other others[] = {
+	{ "ro-bind", BWRAP, SHOW },
+	{ "ro-bind-try", BWRAP, "write --optional-read PATH" },
+	{ "bind-try", BWRAP, SHOW_WRITABLE },
+	{ "dev-bind", BWRAP, "write --device NAME" },
+	{ "dev", BWRAP, NO_NEED },
+	{ "proc", BWRAP, NO_NEED },
+	{ "dir", BWRAP, "write --tmpfs PATH" },
+	{ "symlink", BWRAP, "leave it out: the links that lead to what is shown are made" },
+	{ "overlay", BWRAP, "write --out DIR, or a mount with 'mode: overlay' in a policy" },
+	{ "tmp-overlay", BWRAP, "write --out DIR, or a mount with 'mode: overlay' in a policy" },
+	{ "chdir", BWRAP, "write --cwd DIR" },
+	{ "setenv", BWRAP, "write --env NAME=VALUE" },
+	{ "unsetenv", BWRAP, "leave it out: only few variables are passed, and those of --env" },
+	{ "clearenv", BWRAP, "leave it out: only few variables are passed, and those of --env" },
+	{ "unshare-all", BWRAP, NO_NEED },
+	{ "unshare-user", BWRAP, NO_NEED },
+	{ "unshare-pid", BWRAP, NO_NEED },
+	{ "unshare-net", BWRAP, "leave it out, or write --net none for no loopback either" },
+	{ "unshare-ipc", BWRAP, NO_NEED },
+	{ "unshare-uts", BWRAP, NO_NEED },
+	{ "unshare-cgroup", BWRAP, NO_NEED },
+	{ "share-net", BWRAP, "write --net host" },
+	{ "new-session", BWRAP, "leave it out, or write --pty for a terminal of its own" },
+	{ "gid", BWRAP, "leave it out: --uid sets both" },
+	{ "cap-add", BWRAP, NO_PRIVILEGE },
+	{ "cap-drop", BWRAP, NO_PRIVILEGE },
+	{ "seccomp", BWRAP, FILTERED },
+	{ "private", FIREJAIL, "leave it out: its home is private; --home DIR keeps one" },
+	{ "private-tmp", FIREJAIL, NO_NEED },
+	{ "private-dev", FIREJAIL, NO_NEED },
+	{ "whitelist", FIREJAIL, SHOW },
+	{ "blacklist", FIREJAIL, "write --deny PATH" },
+	{ "read-write", FIREJAIL, "write --write PATH" },
+	{ "noroot", FIREJAIL, NO_PRIVILEGE },
+	{ "nonewprivs", FIREJAIL, NO_PRIVILEGE },
+	{ "caps.drop", FIREJAIL, NO_PRIVILEGE },
+	{ "profile", FIREJAIL, "write --policy FILE" },
+	{ "noprofile", FIREJAIL, "leave it out: without --policy there is none" },
+	{ "timeout", FIREJAIL, "write --time TIME" },
+	{ "rlimit-as", FIREJAIL, "write --memory SIZE" },
+	{ "volume", DOCKER, SHOW_WRITABLE },
+	{ "mount", DOCKER, SHOW_WRITABLE },
+	{ "network", DOCKER, "write --net MODE" },
+	{ "workdir", DOCKER, "write --cwd DIR" },
+	{ "user", DOCKER, "as root write --uid N" },
+	{ "cpus", DOCKER, "write --cpu N" },
+	{ "pids-limit", DOCKER, "write --pids N" },
+	{ "name", DOCKER, "write --id ID" },
+	{ "rm", DOCKER, "leave it out: nothing is left of a sandbox" },
+	{ "tty", DOCKER, "write --pty" },
+	{ "interactive", DOCKER, "leave it out: stdin is passed" },
+	{ "privileged", DOCKER, NO_PRIVILEGE },
+	{ NULL },
+};
+
 static void run_deinit(struct spawn_run *run)
 {
 	spawn_close_proxy(run);
@@ -465,6 +531,7 @@ static const struct tool tool = {
 		.max_operands = OPERANDS_ANY,
 		.stops_at_operand = true,
 		.options = options,
+		.others = others,
 		.run = spawn,
 	},
 	.values_size = sizeof(struct spawn_values),

@@ -212,7 +212,8 @@ static int parse(const struct command *command, struct common_values *common, vo
 	groups[1] = (struct option_group){ command->options, values };
 	groups[command->options ? 2 : 1].values = values;
 	return command->verbs ? options_parse_verb(groups, command, argc, argv, ret_verb, err)
-			      : options_parse(groups, command->stops_at_operand, argc, argv, err);
+			      : options_parse(groups, command->others, command->stops_at_operand,
+					      argc, argv, err);
 }
 
 /* Calls @each for the options of the tool and of all verbs. */

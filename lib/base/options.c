@@ -258,6 +258,7 @@ struct cursor {
 	int n_operands;
 	bool only_operands;
 	const struct verb_spec *verbs; /* until the verb was read, then NULL */
+	const struct option_other *others;
 };
 
 /* The name of the verb that has this option, if no verb was read yet. */
@@ -272,6 +273,14 @@ static const char *verb_with(const struct verb_spec *verbs, const char *name, si
 	return NULL;
 }
 
+static const struct option_other *find_other(const struct option_other *others, const char *name)
+{
+	for (; others && others->name; others++)
+		if (strcmp(others->name, name) == 0)
+			return others;
+	return NULL;
+}
+
 static int unknown(const struct option_group *groups, const struct cursor *cursor,
 		   struct written as, const char *name, struct sbx_error *err)
 {
@@ -279,8 +288,14 @@ static int unknown(const struct option_group *groups, const struct cursor *curso
 	const char *dashless = as.word + strspn(as.word, "-");
 	const char *verb =
 		verb_with(cursor->verbs, dashless, (size_t)as.len - (size_t)(dashless - as.word));
+	const struct option_other *other = find_other(cursor->others, name);
 	int r = sbx_error_what(err, -EINVAL, "unknown option '%.*s'", as.len, as.word);
 
+	if (other) {
+		sbx_error_why(err, "it is an option of %s", other->program);
+		sbx_error_fix(err, "%s", other->fix);
+		return r;
+	}
 	if (verb) {
 		sbx_error_why(err, "it is an option of '%s', and must follow that verb", verb);
 		sbx_error_fix(err, "write it after '%s'", verb);
@@ -419,10 +434,10 @@ static int read_words(const struct option_group *groups, bool stops_at_operand, 
 	return first;
 }
 
-int options_parse(const struct option_group *groups, bool stops_at_operand, int argc, char *argv[],
-		  struct sbx_error *err)
+int options_parse(const struct option_group *groups, const struct option_other *others,
+		  bool stops_at_operand, int argc, char *argv[], struct sbx_error *err)
 {
-	struct cursor cursor = { .argv = argv, .argc = argc, .at = 1 };
+	struct cursor cursor = { .argv = argv, .argc = argc, .at = 1, .others = others };
 	int r = read_words(groups, stops_at_operand, UNTIL_THE_END, &cursor, err);
 
 	return r < 0 ? r : cursor.n_operands;

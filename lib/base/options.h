@@ -100,6 +100,13 @@ struct verb_spec {
 	verb_fn *run;
 };
 
+/* An option of a similar program, which the tool lacks, and what to do instead. */
+struct option_other {
+	const char *name; /* without dashes; NULL ends the table */
+	const char *program;
+	const char *fix;
+};
+
 struct command {
 	const char *name;
 	const char *summary;  /* one line, no full stop */
@@ -111,9 +118,10 @@ struct command {
 				  like options */
 	bool ignores_config;   /* for a tool without verbs */
 	const struct option_spec *options;
-	const struct verb_spec *verbs; /* NULL: a tool without verbs */
-	const char *first_verb;	       /* suggested if no verb is given; NULL: the first one */
-	verb_fn *run;		       /* without a verb; NULL: the tool needs one */
+	const struct option_other *others; /* may be NULL; for a tool without verbs */
+	const struct verb_spec *verbs;	   /* NULL: a tool without verbs */
+	const char *first_verb;		   /* suggested if no verb is given; NULL: the first one */
+	verb_fn *run;			   /* without a verb; NULL: the tool needs one */
 };
 
 /* One table and the struct that its offsets point into. A group array ends with a NULL table. */
@@ -132,10 +140,11 @@ struct option_group {
  *
  * Returns the number of operands, or -EINVAL with @err filled (unknown option with "did you mean",
  * missing or unwanted value, a value of the wrong kind). The first mistake is reported; the
- * arguments after it are still parsed, so that the values of valid options are set.
+ * arguments after it are still parsed, so that the values of valid options are set. @others may be
+ * NULL.
  */
-int options_parse(const struct option_group *groups, bool stops_at_operand, int argc, char *argv[],
-		  struct sbx_error *err);
+int options_parse(const struct option_group *groups, const struct option_other *others,
+		  bool stops_at_operand, int argc, char *argv[], struct sbx_error *err);
 /*
  * The same for a tool with verbs: the first operand is the verb and is not counted as an operand.
  * The verb's own options may follow it; "--" ends all options, even before the verb. @groups ends

@@ -144,7 +144,7 @@ static int parse_own(struct options_bench *bench)
 
 	memcpy(bench->argv, command_line, sizeof(command_line));
 	bench->values = (struct values){ .policy = NULL };
-	return options_parse(groups, true, N_WORDS, bench->argv, NULL);
+	return options_parse(groups, NULL, true, N_WORDS, bench->argv, NULL);
 }
 
 static int choose(const char *const *choices, const char *value, const char **ret)

@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 	argc = split(words, n_bytes - 1, argv);
 	memcpy(before, argv, sizeof(before));
 
-	n = options_parse(groups, bytes[0] & 1, argc, argv, &err);
+	n = options_parse(groups, NULL, bytes[0] & 1, argc, argv, &err);
 	if (n < 0) {
 		assert(n == -EINVAL && err.code == n);
 		assert(err.what[0] != '\0' && err.why[0] != '\0' && err.fix[0] != '\0');

@@ -71,7 +71,7 @@ static void parse(struct parsed *parsed, bool stops, char *words)
 	parsed->argv[argc++] = (char *)"tool";
 	for (char *word; (word = strsep(&words, " ")) && argc < MAX_WORDS;)
 		parsed->argv[argc++] = word;
-	parsed->r = options_parse(groups, stops, argc, parsed->argv, &parsed->err);
+	parsed->r = options_parse(groups, NULL, stops, argc, parsed->argv, &parsed->err);
 }
 
 static void release(struct parsed *parsed)
@@ -167,7 +167,7 @@ static void survives_an_empty_argv(void)
 	struct option_group groups[] = { { table, &values }, { NULL, NULL } };
 	char *argv[] = { NULL };
 
-	expect_eq(options_parse(groups, false, 0, argv, NULL), 0);
+	expect_eq(options_parse(groups, NULL, false, 0, argv, NULL), 0);
 }
 
 static void refuses_with_the_reason_and_the_fix(void)
@@ -234,7 +234,7 @@ static void without_one_an_fd_is_none_and_0_is_one(void)
 
 	options_init(groups);
 	expect(values.fd < 0);
-	expect_eq(options_parse(groups, false, 2, argv, NULL), 0);
+	expect_eq(options_parse(groups, NULL, false, 2, argv, NULL), 0);
 	expect_eq(values.fd, 0);
 }
 
@@ -289,7 +289,8 @@ static void refuses_a_second_where_the_first_would_not_count(void)
 		char *argv[] = { (char *)"tool", first, second, NULL };
 
 		options_init(groups);
-		expect_eq(options_parse(groups, false, 3, argv, &err), rows[i].what ? -EINVAL : 0);
+		expect_eq(options_parse(groups, NULL, false, 3, argv, &err),
+			  rows[i].what ? -EINVAL : 0);
 		if (rows[i].what)
 			expect_str(err.what, rows[i].what);
 	}
@@ -503,6 +504,20 @@ static void help_keeps_every_space_between_words(void)
 	}
 }
 
+static void an_option_of_another_program_is_explained(void)
+{
+	static const struct option_other others[] = { { "ro-flag", "other", "write --flag" },
+						      { NULL, NULL, NULL } };
+	struct option_group groups[] = { { table, &(struct values){ 0 } }, { NULL, NULL } };
+	char *argv[] = { (char *)"tool", (char *)"--ro-flag=x", NULL };
+	struct sbx_error err = { .code = 0 };
+
+	expect_eq(options_parse(groups, others, false, 2, argv, &err), -EINVAL);
+	expect_str(err.what, "unknown option '--ro-flag'");
+	expect_str(err.why, "it is an option of other");
+	expect_str(err.fix, "write --flag");
+}
+
 static const struct test tests[] = {
 	TEST(reads_every_kind_of_value),
 	TEST(options_may_follow_operands),
@@ -523,6 +538,7 @@ static const struct test tests[] = {
 	TEST(counts_operands),
 	TEST(help_fits_80_columns_and_names_everything),
 	TEST(help_keeps_every_space_between_words),
+	TEST(an_option_of_another_program_is_explained),
 	TEST_END,
 };
 
