@@ -123,9 +123,9 @@ static uint64_t landlocked(const struct plan *plan, const char *path, uint64_t *
 	return granted;
 }
 
-unsigned plan_permits(const struct plan *plan, const char *path, enum host_path_kind kind)
+static unsigned permitted_with(const struct plan *plan, const char *path, enum host_path_kind kind,
+			       uint64_t granted, uint64_t handled)
 {
-	uint64_t handled, granted = landlocked(plan, path, &handled);
 	unsigned permitted = mounted(plan, path, kind);
 
 	/* Count a right as permitted if any of its bits is. */
@@ -141,6 +141,13 @@ unsigned plan_permits(const struct plan *plan, const char *path, enum host_path_
 	if (kind != HOST_DIRECTORY && kind != HOST_MISSING)
 		permitted &= ~(unsigned)RIGHT_LIST;
 	return permitted;
+}
+
+unsigned plan_permits(const struct plan *plan, const char *path, enum host_path_kind kind)
+{
+	uint64_t handled, granted = landlocked(plan, path, &handled);
+
+	return permitted_with(plan, path, kind, granted, handled);
 }
 
 bool plan_permits_exec(const struct plan *plan, const char *path)
@@ -195,6 +202,75 @@ static const char *find_source(struct planner *planner, const struct step *carri
 	target = step_target(carrier);
 	source = carrier->kind == STEP_BIND ? carrier->bind.source : carrier->overlay.source;
 	return strcmp(source, target) == 0 ? NULL : planner_rebase(planner, path, target, source);
+}
+
+/* The path of what a mount shows at @path; NULL: it is no file of the host. */
+static const char *outside_of(struct planner *planner, const struct step *carrier, const char *path)
+{
+	const char *source = find_source(planner, carrier, path);
+
+	return source ? source : carrier && carrier->kind == STEP_BIND ? path : NULL;
+}
+
+/* What Landlock grants to @outside by its rules for directories from there up to @root, the mounted
+ * directory, under any name that they have inside. */
+static uint64_t granted_to(struct planner *planner, const char *outside, const char *root)
+{
+	const struct plan *plan = planner->plan;
+	uint64_t granted = 0;
+
+	for (size_t i = 0; i < plan->n_steps; i++) {
+		const struct step *step = &plan->steps[i];
+		const char *of;
+
+		if (step->kind != STEP_LANDLOCK_PATH)
+			continue;
+		of = outside_of(planner, plan_find_carrier(plan, step->landlock_path.target),
+				step->landlock_path.target);
+		if (of && path_is_at_or_below(outside, of) && path_is_at_or_below(of, root))
+			granted |= step->landlock_path.rights;
+	}
+	return granted;
+}
+
+/*
+ * What the kernel permits at @path because a directory around the file is mounted elsewhere:
+ * Landlock goes up from the file through each mount, and its rules are for inodes, not for names.
+ */
+static unsigned permits_by_other_names(struct planner *planner, const char *path,
+				       enum host_path_kind kind)
+{
+	const struct plan *plan = planner->plan;
+	const struct step *mount = plan_find_carrier(plan, path);
+	uint64_t handled, granted = 0;
+	const char *at = path;
+
+	(void)landlocked(plan, path, &handled);
+	while (mount) {
+		const char *target = step_target(mount);
+		const char *outside = outside_of(planner, mount, at);
+		const char *root = outside_of(planner, mount, target);
+
+		if (mount->kind == STEP_BIND && outside && root)
+			granted |= granted_to(planner, outside, root);
+		at = planner_keep_bytes(planner, target, (size_t)(path_last(target) - target - 1));
+		mount = plan_find_carrier_of(plan, mount);
+	}
+	return permitted_with(plan, path, kind, granted, handled);
+}
+
+/* A right that a file has by another name is denied only by a rule that denies it by this one. */
+static unsigned find_denied_by_name(struct planner *planner, const struct asked_path *asked)
+{
+	unsigned permitted = permits_by_other_names(planner, asked->path, asked->kind) & COMPARED;
+	unsigned denied = 0;
+	struct step_origin origin;
+
+	for (size_t i = 0; i < N_ELEMENTS(compared); i++)
+		if ((permitted & compared[i].right) &&
+		    decided_denial(planner, asked, compared[i].right, &origin))
+			denied |= compared[i].right;
+	return denied;
 }
 
 static int refuse_more(struct planner *planner, const struct asked_path *asked, unsigned more)
@@ -311,6 +387,8 @@ static int compare(struct planner *planner, const struct place *place)
 	/* A missing name can only be created where writing is permitted. */
 	if (kind == HOST_MISSING && (!(permitted & RIGHT_WRITE) || place_is_only_guarded(place)))
 		return 0;
+	if (planner->view.has_mounts)
+		permitted |= find_denied_by_name(planner, &asked) & ~decided;
 	more = permitted & ~decided & ~own_rights(planner, place);
 	if (more)
 		return refuse_more(planner, &asked, more);
