@@ -460,7 +460,7 @@ static const struct option_other others[] = {
 	{ "tty", DOCKER, "write --pty" },
 	{ "interactive", DOCKER, "leave it out: stdin is passed" },
 	{ "privileged", DOCKER, NO_PRIVILEGE },
-	{ NULL },
+	{ NULL, NULL, NULL },
 };
 
 static void run_deinit(struct spawn_run *run)
