@@ -12,7 +12,6 @@
 #include "service/listen.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -25,6 +24,7 @@
 #include <sbx/error.h>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/path-lock.h"
 
 #define MODE_BITS 0777
@@ -186,7 +186,7 @@ static int bind_with_mode(const char *path, const struct sockaddr_un *address, m
 }
 
 static int open_locked(const char *path, const struct sockaddr_un *address, mode_t mode,
-		       struct listen_socket *ret, struct sbx_error *err)
+		       bool takes_fds, struct listen_socket *ret, struct sbx_error *err)
 {
 	_cleanup_listen_socket_ struct listen_socket own = LISTEN_SOCKET_INIT;
 	int r = remove_stale(path, address, err);
@@ -196,6 +196,9 @@ static int open_locked(const char *path, const struct sockaddr_un *address, mode
 	own.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (own.fd < 0)
 		return fail(-errno, path, err);
+	/* Before listen(): a client that connects first could send a message with fds. */
+	if (!takes_fds)
+		fd_refuse_fds(own.fd);
 	r = bind_with_mode(path, address, mode & MODE_BITS, &own, err);
 	if (r < 0)
 		return r;
@@ -204,7 +207,8 @@ static int open_locked(const char *path, const struct sockaddr_un *address, mode
 	return 0;
 }
 
-int listen_open(const char *path, mode_t mode, struct listen_socket *ret, struct sbx_error *err)
+int listen_open(const char *path, mode_t mode, bool takes_fds, struct listen_socket *ret,
+		struct sbx_error *err)
 {
 	struct sockaddr_un address;
 	int lock_fd, r = parse_path(path, &address, err);
@@ -216,7 +220,7 @@ int listen_open(const char *path, mode_t mode, struct listen_socket *ret, struct
 		return fail_without_directory(path, err);
 	if (lock_fd < 0)
 		return fail(lock_fd, path, err);
-	r = open_locked(path, &address, mode, ret, err);
+	r = open_locked(path, &address, mode, takes_fds, ret, err);
 	path_unlock(lock_fd, path);
 	return r;
 }

@@ -6,6 +6,7 @@
  */
 
 #include <errno.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/cleanup.h"
@@ -40,8 +41,10 @@ int listen_adopt(int fd, const char *name, struct listen_socket *ret, struct sbx
 /*
  * Creates a socket at @path whose file never has more than @mode. Replaces the socket file of a
  * dead process: -EADDRINUSE if a process listens on it, -EEXIST if the file is not a socket.
+ * Without @takes_fds even the first client cannot send fds: see fd_refuse_fds().
  */
-int listen_open(const char *path, mode_t mode, struct listen_socket *ret, struct sbx_error *err);
+int listen_open(const char *path, mode_t mode, bool takes_fds, struct listen_socket *ret,
+		struct sbx_error *err);
 /* Fails as listen_open() would because of the path, its directory or what is there; changes
  * nothing. */
 int listen_check(const char *path, struct sbx_error *err);

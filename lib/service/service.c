@@ -278,14 +278,20 @@ static int find_handed_over(const struct service *service, const char *name)
 }
 
 static int open_socket(const struct service *service, const char *name, const char *path,
-		       mode_t mode, struct listen_socket *ret, struct sbx_error *err)
+		       mode_t mode, const struct clients *clients, struct listen_socket *ret,
+		       struct sbx_error *err)
 {
 	int fd = find_handed_over(service, name);
 
-	if (fd >= 0)
-		return listen_adopt(fd, name, ret, err);
+	if (fd >= 0) {
+		int r = listen_adopt(fd, name, ret, err);
+
+		if (r == 0 && !clients_take_fds(clients))
+			fd_refuse_fds(fd);
+		return r;
+	}
 	if (path)
-		return listen_open(path, mode, ret, err);
+		return listen_open(path, mode, clients_take_fds(clients), ret, err);
 	(void)sbx_error_what(err, -ENOENT, "no socket was handed over as '%s'", name);
 	sbx_error_why(err, "the service manager gave %zu sockets, none of that name",
 		      service->handed_over.n_fds);
@@ -307,14 +313,12 @@ int service_listen(struct service *service, const char *name, const char *path, 
 	listener->name = strdup(name);
 	if (!listener->name)
 		return sbx_error_what(err, -ENOMEM, "cannot listen for '%s'", name);
-	r = open_socket(service, name, path, mode, &listener->socket, err);
+	r = open_socket(service, name, path, mode, clients, &listener->socket, err);
 	if (r < 0)
 		return r;
 	r = listen_check_room(listener->socket.fd, name, err);
 	if (r < 0)
 		return r;
-	if (!clients_take_fds(clients))
-		fd_refuse_fds(listener->socket.fd);
 	r = sd_event_add_io(service->event, &listener->source, listener->socket.fd, EPOLLIN,
 			    on_connection, listener);
 	if (r < 0)

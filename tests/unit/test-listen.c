@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -13,8 +14,33 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "service/listen.h"
 #include "test.h"
+
+/* What a client got that connected as soon as it could, and sent an fd. */
+static bool is_client_quick;
+static int answer_to_quick;
+
+static void send_fd_to(int listening)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un address;
+	socklen_t size = sizeof(address);
+
+	expect(getsockname(listening, (struct sockaddr *)&address, &size) == 0);
+	expect(connect(fd, (const struct sockaddr *)&address, size) == 0);
+	answer_to_quick = fd_send(fd, "x", 1, &fd, 1);
+}
+
+int listen(int fd, int n)
+{
+	int r = (int)syscall(SYS_listen, fd, n);
+
+	if (r == 0 && is_client_quick)
+		send_fd_to(fd);
+	return r;
+}
 
 /* A directory for one socket. */
 struct place {
@@ -66,7 +92,7 @@ static void expect_refusal(const char *path, int want)
 	_cleanup_listen_socket_ struct listen_socket own = LISTEN_SOCKET_INIT;
 	struct sbx_error err = { .code = 0 };
 
-	expect_eq(listen_open(path, 0600, &own, &err), want);
+	expect_eq(listen_open(path, 0600, false, &own, &err), want);
 	expect_eq(err.code, want);
 	expect(strstr(err.what, path));
 	expect(*err.fix);
@@ -78,13 +104,40 @@ static void listens_and_cleans_up(void)
 	_cleanup_place_ struct place place = place_init();
 	struct listen_socket own = LISTEN_SOCKET_INIT;
 
-	expect_eq(listen_open(place_path(&place), 0600, &own, NULL), 0);
+	expect_eq(listen_open(place_path(&place), 0600, false, &own, NULL), 0);
 	expect(answers(&place));
 	expect(fcntl(own.fd, F_GETFD) & FD_CLOEXEC);
 	expect(fcntl(own.fd, F_GETFL) & O_NONBLOCK);
 	listen_socket_deinit(&own);
 	expect(access(place_path(&place), F_OK) < 0 && errno == ENOENT);
 	listen_socket_deinit(&own);
+}
+
+/* -EPERM, or 0 before Linux 6.16. */
+static int find_refusal(void)
+{
+	int ends[2], r;
+
+	expect(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+	fd_refuse_fds(ends[0]);
+	r = fd_send(ends[1], "x", 1, &ends[1], 1);
+	fd_close_many(ends, N_ELEMENTS(ends));
+	return r;
+}
+
+static void the_first_client_cannot_send_fds_either(void)
+{
+	const int refusal = find_refusal();
+
+	is_client_quick = true;
+	for (int takes_fds = 0; takes_fds < 2; takes_fds++) {
+		_cleanup_place_ struct place place = place_init();
+		_cleanup_listen_socket_ struct listen_socket own = LISTEN_SOCKET_INIT;
+
+		expect_eq(listen_open(place_path(&place), 0600, takes_fds, &own, NULL), 0);
+		expect_eq(answer_to_quick, takes_fds ? 0 : refusal);
+	}
+	is_client_quick = false;
 }
 
 static void gives_the_socket_its_mode_whatever_the_umask(void)
@@ -99,7 +152,7 @@ static void gives_the_socket_its_mode_whatever_the_umask(void)
 		mode_t saved = umask(rows[i].umask);
 		struct stat st;
 
-		expect_eq(listen_open(place_path(&place), rows[i].mode, &own, NULL), 0);
+		expect_eq(listen_open(place_path(&place), rows[i].mode, false, &own, NULL), 0);
 		expect_eq(umask(saved), rows[i].umask);
 		expect(stat(place_path(&place), &st) == 0);
 		expect_eq(st.st_mode, S_IFSOCK | rows[i].mode);
@@ -113,7 +166,7 @@ static void replaces_the_socket_file_of_a_dead_process(void)
 
 	expect(close(bound_socket(&place, SOCK_SEQPACKET)) == 0);
 	expect(!answers(&place));
-	expect_eq(listen_open(place_path(&place), 0600, &own, NULL), 0);
+	expect_eq(listen_open(place_path(&place), 0600, false, &own, NULL), 0);
 	expect(answers(&place));
 }
 
@@ -212,7 +265,7 @@ static void removes_only_its_own_file(void)
 	_cleanup_place_ struct place place = place_init();
 	struct listen_socket own = LISTEN_SOCKET_INIT;
 
-	expect_eq(listen_open(place_path(&place), 0600, &own, NULL), 0);
+	expect_eq(listen_open(place_path(&place), 0600, false, &own, NULL), 0);
 	expect(unlink(place_path(&place)) == 0);
 	expect(close(bound_socket(&place, SOCK_SEQPACKET)) == 0);
 	listen_socket_deinit(&own);
@@ -227,7 +280,7 @@ static void compete(const struct place *place, int go, int result)
 	struct listen_socket own = LISTEN_SOCKET_INIT;
 	char byte;
 	ssize_t n = read(go, &byte, 1);
-	int r = n == 1 ? listen_open(place_path(place), 0600, &own, NULL) : -EPIPE;
+	int r = n == 1 ? listen_open(place_path(place), 0600, false, &own, NULL) : -EPIPE;
 
 	n = write(result, r == 0 ? "w" : r == -EADDRINUSE ? "l" : "?", 1);
 	_exit(n != 1 || read(go, &byte, 1) != 0);
@@ -317,7 +370,8 @@ static void waits_for_an_instance_that_is_just_starting(void)
 
 		/* The lock must belong to the parent's fds only. */
 		(void)close(first);
-		_exit(listen_open(place_path(&place), 0600, &own, NULL) == -EADDRINUSE ? 0 : 1);
+		_exit(listen_open(place_path(&place), 0600, false, &own, NULL) == -EADDRINUSE ? 0
+											      : 1);
 	}
 	await_rival(first);
 	expect(unlink(lock_path) == 0);
@@ -373,6 +427,7 @@ static void refuses_to_adopt_any_other_fd(void)
 
 static const struct test tests[] = {
 	TEST(listens_and_cleans_up),
+	TEST(the_first_client_cannot_send_fds_either),
 	TEST(gives_the_socket_its_mode_whatever_the_umask),
 	TEST(replaces_the_socket_file_of_a_dead_process),
 	TEST(leaves_a_live_socket_alone),
