@@ -21,7 +21,8 @@
  *   makes the service log          ten lines a minute
  *
  *   sends a socket with SO_LINGER  with n_fds 0 the kernel refuses the message since Linux 6.16;
- *                                  before, the service blocks for as long as that socket lingers
+ *                                  before, or to a manager's socket whose service has not started
+ *                                  yet, the service blocks for as long as that socket lingers
  *
  * One hazard remains: closing a received fd can block in its sender's code (FUSE_FLUSH, SO_LINGER),
  * so a service with n_fds > 0 must not share its process with one that must answer all users.

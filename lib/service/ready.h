@@ -19,7 +19,7 @@
 
 /*
  * Instead of the events to wait for: no event is served, a hang-up neither. The socket stays in the
- * set, so that ready_wait() for others cannot fail later, as it can for a socket that was removed
+ * set, so that ready_wait() for events cannot fail later, as it can for a socket that was removed
  * (ENOMEM, or ENOSPC at the user's limit of watched files).
  */
 #define READY_PAUSE ((uint32_t)EPOLLET)
