@@ -723,6 +723,17 @@ static uint32_t peer_pid(int socket)
 									      : 0;
 }
 
+/* An open channel refuses fds for good, see shared_open(): others may hold the socket, too. */
+static int fail_to_send(struct sbx_error *err, int code)
+{
+	(void)sbx_error_what(err, code, "cannot send the channel over its socket");
+	if (code == -EPERM) {
+		sbx_error_why(err, "the other end has had a channel, and refuses fds since then");
+		sbx_error_fix(err, "use a new socket for each channel");
+	}
+	return code;
+}
+
 /* The client's file and the hello leave only after the server's file is sealed. */
 static int make_as_server(struct shared *shared, struct sbx_error *err)
 {
@@ -739,7 +750,7 @@ static int make_as_server(struct shared *shared, struct sbx_error *err)
 	if (shared->eventfd < 0)
 		return sbx_error_what(err, -errno, "cannot make an eventfd for the channel");
 	r = send_hello(shared->socket, &files, shared->eventfd);
-	return r < 0 ? sbx_error_what(err, r, "cannot send the channel over its socket") : 0;
+	return r < 0 ? fail_to_send(err, r) : 0;
 }
 
 static int fail_to_hear(struct sbx_error *err, int code)

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -353,6 +354,35 @@ static void an_open_channel_takes_no_fds(void)
 	}
 }
 
+static int open_at(int role, int socket, struct sbx_ring **ret, struct sbx_error *err)
+{
+	int copy = fcntl(socket, F_DUPFD_CLOEXEC, 0);
+
+	expect(copy >= 0);
+	return sbx_ring_open(&configs[0], role, copy, ret, err);
+}
+
+/* Its client's end takes no fds any more. */
+static void a_second_channel_at_a_socket_is_refused_with_the_reason(void)
+{
+	const int wanted = send_fd_to_refusing_socket();
+	struct sbx_error err = { .code = 0 };
+	struct sbx_ring *server, *client;
+	int sockets[2];
+
+	expect_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+	expect_eq(open_at(SBX_RING_SERVER, sockets[0], &server, NULL), 0);
+	expect_eq(open_at(SBX_RING_CLIENT, sockets[1], &client, NULL), 0);
+	(void)sbx_ring_close(server);
+	(void)sbx_ring_close(client);
+	expect_eq(open_at(SBX_RING_SERVER, sockets[0], &server, &err), wanted);
+	if (wanted == 0)
+		(void)sbx_ring_close(server);
+	else
+		expect(strstr(err.why, "has had a channel") && strstr(err.fix, "a new socket"));
+	fd_close_many(sockets, N_ELEMENTS(sockets));
+}
+
 static const struct test tests[] = {
 	TEST(each_echo_wakes_the_sleeper),
 	TEST(a_flood_waits_for_its_reader),
@@ -364,6 +394,7 @@ static const struct test tests[] = {
 	TEST(a_client_without_a_server_gives_up),
 	TEST(refuses_configurations),
 	TEST(an_open_channel_takes_no_fds),
+	TEST(a_second_channel_at_a_socket_is_refused_with_the_reason),
 	TEST_END,
 };
 
