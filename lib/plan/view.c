@@ -406,9 +406,14 @@ static int prepare_allow(struct planner *planner, struct mark *mark)
 			    "use --device or 'devices:' for devices");
 	}
 	if (mark->facts->kind == HOST_LINK_REFUSED) {
-		/* Candidates for the program are tried one after the other. */
+		/* Candidates for the program are tried one after the other, and no rule asks
+		 * for a part of the view. */
+		bool is_needed =
+			(mark->rights & RIGHTS_SEEN) &&
+			!(mark->origin.kind == ORIGIN_BUILT_IN && (mark->flags & MARK_OPTIONAL));
+
 		mark->flags |= MARK_DROPPED;
-		return mark->rights & RIGHTS_SEEN ? refuse_link(planner, mark) : 0;
+		return is_needed ? refuse_link(planner, mark) : 0;
 	}
 	if (mark->source && mark->content == CONTENT_HOST && mark->facts->real &&
 	    path_is_at_or_below(mark->facts->real, "/proc"))

@@ -738,6 +738,19 @@ static void shows_the_parts_of_packages_in_var(void)
 	expect(!find_step(&planning, STEP_BIND, "/var/lib/aspell"));
 }
 
+/* No rule or option asks for them, so a link that the caller does not trust fails no start. */
+static void leaves_out_a_part_of_a_package_where_a_link_is_refused(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know_link(&planning, "/var/lib/texmf", "/data/texmf", 4711);
+	know(&planning, "/data/texmf", HOST_DIRECTORY);
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_BIND, "/var/lib/texmf"));
+	expect(!find_step(&planning, STEP_BIND, "/data/texmf"));
+}
+
 static const struct test tests[] = {
 	TEST(a_mount_around_another_keeps_its_owners),
 	TEST(a_denied_file_below_an_allowed_directory_is_hidden),
@@ -788,6 +801,7 @@ static const struct test tests[] = {
 	TEST(everything_means_the_usual_directories),
 	TEST(owners_outside_are_kept_where_root_builds),
 	TEST(shows_the_parts_of_packages_in_var),
+	TEST(leaves_out_a_part_of_a_package_where_a_link_is_refused),
 	TEST_END,
 };
 
