@@ -84,8 +84,11 @@ static void add_program(struct planner *planner, struct arena_rows *paths)
 {
 	const char *at = NULL, *path;
 
-	while (is_limiting_exec(planner) && (path = next_candidate(planner, &at)))
+	while (is_limiting_exec(planner) && (path = next_candidate(planner, &at))) {
 		add(planner, paths, path);
+		if (has_mounts(planner))
+			add_below_mounts(planner, paths, path);
+	}
 }
 
 static int compare(const void *a, const void *b)

@@ -751,6 +751,19 @@ static void leaves_out_a_part_of_a_package_where_a_link_is_refused(void)
 	expect(!find_step(&planning, STEP_BIND, "/data/texmf"));
 }
 
+/* The file at the command's path outside is another one. */
+static void the_command_may_be_below_a_mount(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "mounts: [{target: /usr, source: /srv/image/usr, mode: ro}]\n");
+	know(&planning, "/srv/image/usr", HOST_DIRECTORY);
+	know(&planning, "/srv/image/usr/bin/true", HOST_FILE);
+	expect_plan(&planning);
+	expect_str(the_step(&planning, STEP_BIND, "/usr")->bind.source, "/srv/image/usr");
+}
+
 static const struct test tests[] = {
 	TEST(a_mount_around_another_keeps_its_owners),
 	TEST(a_denied_file_below_an_allowed_directory_is_hidden),
@@ -802,6 +815,7 @@ static const struct test tests[] = {
 	TEST(owners_outside_are_kept_where_root_builds),
 	TEST(shows_the_parts_of_packages_in_var),
 	TEST(leaves_out_a_part_of_a_package_where_a_link_is_refused),
+	TEST(the_command_may_be_below_a_mount),
 	TEST_END,
 };
 
