@@ -451,7 +451,8 @@ static const char *find_note(const struct noter *noter, const struct policy_deci
 {
 	bool is_about_host = decision->cause != CAUSE_BAD_REQUEST && noter->request->path &&
 			     is_of_host(noter->request->path);
-	const char *note = NULL;
+	const char *note = NULL, *wanted;
+	bool is_own;
 
 	if (is_about_host && !noter->judge->policy)
 		note = is_executed_all_the_same(noter, decision) ? NULL : note_unknown(noter);
@@ -462,12 +463,17 @@ static const char *find_note(const struct noter *noter, const struct policy_deci
 		       "itself if no rule allows exec";
 	if (note || !is_about_host || !policy_permits(decision->verdict))
 		return note;
-	if (is_private(noter, is_about(noter, "exec") ? "fs.read" : noter->request->operation,
-		       noter->request->path))
+	wanted = is_about(noter, "exec") ? "fs.read" : noter->request->operation;
+	is_own = is_private(noter, wanted, noter->request->path);
+	/* A compiled policy does not say what rules show there. */
+	if (!is_own ||
+	    (noter->judge->policy && !is_only_private(noter, wanted, noter->request->path)))
+		note = note_refusal(noter);
+	if (!note && is_own)
 		return "this is about files of the sandbox's own /tmp; a file of the host that a "
 		       "rule or the working directory shows there has only the rights of what "
 		       "shows it";
-	return note_refusal(noter);
+	return note;
 }
 
 void judge_decide_noted(struct judge *judge, const struct request_buffer *buffer,

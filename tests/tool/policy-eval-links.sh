@@ -130,6 +130,16 @@ check a_missing_file_is_noted out_has 'does not exist on this host'
 run begin_spawn -q --policy "$work/p.yaml" -- sh -c "ls '$project/shown' || echo x >'$project/both/file' || echo x >'$project/hidden/new'"
 check the_sandbox_refuses_all_three eval '! has_status 0 && ! has_status 125'
 
+# A link in a project in /tmp, where a rule also allows all of the private /tmp.
+ln -s file "$project/both/link"
+rules "  - {name: tmp, match: {op: fs.*, path: /tmp}, action: allow}" \
+	"  - {name: all, match: {op: fs.*, path: $project/both}, action: allow}" \
+	"  - {name: unread, match: {op: fs.read, path: $project/both/file}, action: deny}"
+run sbx-policy eval "$work/p.yaml" fs.read "$project/both/link"
+check a_link_in_tmp_to_a_denied_file_is_noted out_has "note: on this host it leads to '$project/both/file', for which this is not allowed"
+run begin_spawn -q --policy "$work/p.yaml" -- cat "$project/both/link"
+check and_the_sandbox_refuses_it has_status 1
+
 # A rule may name a link that only root can change.
 link=$(find /usr/bin -type l -lname '/etc/alternatives/*' -print -quit)
 if [ -n "$link" ]; then
