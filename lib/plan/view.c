@@ -302,6 +302,13 @@ static int refuse_linked_denial(struct planner *planner, const struct mark *mark
 	return 0;
 }
 
+static void say_unheld(struct planner *planner, const struct mark *mark, const struct mark *mount)
+{
+	(void)sbx_error_what(planner->err, -ELOOP, "cannot %s '%.300s' in '%.300s'",
+			     mark->kind == MARK_EXCEPT ? "make an exception of" : "hide",
+			     mark->path, mount->path);
+}
+
 /* A path below the target's real path is not looked for below the mount's source. */
 static int refuse_denial_behind_target(struct planner *planner, const struct mark *mark)
 {
@@ -315,8 +322,7 @@ static int refuse_denial_behind_target(struct planner *planner, const struct mar
 		if (strcmp(real, mount->path) == 0 || strcmp(real, mark->path) == 0 ||
 		    !path_is_at_or_below(mark->path, real))
 			continue;
-		(void)sbx_error_what(planner->err, -ELOOP, "cannot hide '%.300s' in '%.300s'",
-				     mark->path, mount->path);
+		say_unheld(planner, mark, mount);
 		sbx_error_why(
 			planner->err,
 			"%s names it, and the target of the mount leads there through a symbolic link",
@@ -351,8 +357,7 @@ static int refuse_denial_into_mount(struct planner *planner, const struct mark *
 	if (!around || host_find_path(planner->host,
 				      planner_rebase(planner, mark->place, target, around->source)))
 		return 0;
-	(void)sbx_error_what(planner->err, -ELOOP, "cannot hide '%.300s' in '%.300s'", mark->path,
-			     around->path);
+	say_unheld(planner, mark, around);
 	sbx_error_why(
 		planner->err,
 		"%s names it through a symbolic link to '%.300s', where the mount shows another file",

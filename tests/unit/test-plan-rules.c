@@ -646,6 +646,20 @@ static void refuses_a_denial_whose_link_leads_into_a_mount(void)
 		    "name '/usr/lib64/t/secret'"));
 }
 
+static void refuses_an_exception_whose_link_leads_into_a_mount(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning, "- {name: kept, match: {op: fs.read, path: /lib64}, action: deny, "
+			       "except: [{path: /lib64/t/shown}]}\n"
+			       "mounts: [{target: /usr/lib64/t, mode: ro, source: /srv/t}]\n");
+	know(&planning, "/srv/t", HOST_DIRECTORY);
+	know(&planning, "/srv/t/shown", HOST_FILE);
+	expect_refusal(&planning, -ELOOP);
+	expect(says(&planning, "make an exception of '/lib64/t/shown' in '/usr/lib64/t'",
+		    "symbolic link", "name '/usr/lib64/t/shown'"));
+}
+
 /* What the fix of the refusal says. */
 static void a_denial_by_the_name_in_the_mount_holds_for_links(void)
 {
@@ -746,6 +760,7 @@ static const struct test tests[] = {
 	TEST(grants_nothing_behind_a_refused_link_at_a_mounts_target),
 	TEST(denies_below_an_options_mount_at_a_followed_link),
 	TEST(refuses_a_denial_whose_link_leads_into_a_mount),
+	TEST(refuses_an_exception_whose_link_leads_into_a_mount),
 	TEST(a_denial_by_the_name_in_the_mount_holds_for_links),
 	TEST(a_denial_holds_beside_a_mount_of_the_directory_around_it),
 	TEST(a_directory_with_its_own_mount_keeps_its_rights_beside_that),
