@@ -218,11 +218,16 @@ static int says(int events_fd, const char *line)
 	return strstr(text, line) != NULL;
 }
 
-bool cgroup_is_frozen(int cgroup_fd)
+bool cgroup_lets_exit(int cgroup_fd, int pidfd)
 {
 	_cleanup_close_ int fd = path_open_beneath(cgroup_fd, "cgroup.events", O_RDONLY, 0);
+	struct pollfd changes[] = { { .fd = pidfd, .events = POLLIN },
+				    { .fd = fd, .events = POLLPRI } };
 
-	return fd >= 0 && says(fd, "frozen 1") > 0;
+	while (fd >= 0 && !(changes[0].revents & POLLIN) && says(fd, "frozen 1") == 0)
+		if (poll(changes, N_ELEMENTS(changes), -1) < 0 && errno != EINTR)
+			return false;
+	return changes[0].revents & POLLIN;
 }
 
 /* Waits for @line in cgroup.events. 0, also if the cgroup was removed meanwhile; -EBUSY after

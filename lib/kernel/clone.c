@@ -75,17 +75,22 @@ static bool is_killed_in(int cgroup_fd)
 	};
 	siginfo_t info = { .si_code = 0 };
 	long pid = syscall(SYS_clone3, &args, sizeof(args));
+	bool is_over;
 	int r;
 
 	if (pid == 0)
 		leave();
 	if (pid < 0)
 		return false;
+	/* A paused sandbox is frozen, also one that is paused at this moment. */
+	is_over = cgroup_lets_exit(cgroup_fd, pidfd);
+	if (!is_over)
+		(void)pidfd_kill(pidfd, SIGKILL);
 	/* Without an exit signal, __WALL is needed. */
 	do
 		r = waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | __WALL);
 	while (r < 0 && errno == EINTR);
-	return r == 0 && info.si_code == CLD_KILLED && info.si_status == SIGKILL;
+	return is_over && r == 0 && info.si_code == CLD_KILLED && info.si_status == SIGKILL;
 }
 
 bool kernel_kills_at_birth(const struct kernel *kernel)
@@ -100,8 +105,7 @@ bool kernel_kills_at_birth(const struct kernel *kernel)
 		return false;
 	/* A new one: writing cgroup.kill to end the sandbox has counted in the sandbox's own. */
 	directory = path_open_beneath(sandbox, name, O_RDONLY | O_DIRECTORY, 0);
-	/* In a frozen one, such as that of a paused sandbox, the process would not exit. */
-	is_killed = directory >= 0 && !cgroup_is_frozen(directory) && is_killed_in(directory);
+	is_killed = directory >= 0 && is_killed_in(directory);
 	close_fd(&directory);
 	(void)unlinkat(sandbox, name, AT_REMOVEDIR);
 	return is_killed;

@@ -92,7 +92,8 @@ int identity_borrow(uid_t uid, gid_t gid);
 int identity_return(uid_t uid, gid_t gid);
 
 /* cgroup.c */
-/* Itself or one above it. */
-bool cgroup_is_frozen(int cgroup_fd);
+/* Waits until the process in the cgroup has exited; false once the cgroup, or one above it, is
+ * frozen, because the process cannot exit there. */
+bool cgroup_lets_exit(int cgroup_fd, int pidfd);
 int cgroup_kill(int cgroup_fd);
 int cgroup_kill_each(int cgroup_fd); /* the same without cgroup.kill */
