@@ -628,6 +628,42 @@ static size_t pin_directories(struct planner *planner)
 	return n;
 }
 
+static int refuse_movable(struct planner *planner, const struct place *place,
+			  const struct place *above)
+{
+	struct step_origin origin;
+
+	if (!place_find_denial(planner, place, above->rights & ~place->rights, &origin))
+		origin = place_find_origin(place, RIGHTS_SEEN);
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP,
+			     "cannot enforce what %s says about '%.300s'", origin_text(&origin),
+			     place->path);
+	sbx_error_why(
+		planner->err,
+		"the command may write to '%.300s', and under 'isolation.nested' it can leave the "
+		"mount on that path in another mount namespace and rename the path",
+		above->path);
+	sbx_error_fix(
+		planner->err,
+		"let it write to narrower directories, without that path, or remove 'nested'");
+	return -EOPNOTSUPP;
+}
+
+/* The kernel refuses to rename and remove the mount points of the caller's mount namespace alone.
+ * A command that may make another one can give it a new root, and move what a mount protects, by
+ * the descriptor of a directory in the sandbox's, to where it has no mount. */
+static int check_movable(struct planner *planner)
+{
+	for (size_t i = 0; planner->chosen.is_nested && i < planner->view.n_places; i++) {
+		const struct place *place = &planner->view.places[i];
+		const struct place *above = find_writable_above(planner, place);
+
+		if (above)
+			return refuse_movable(planner, place, above);
+	}
+	return 0;
+}
+
 int view_build(struct planner *planner)
 {
 	int r = prepare_marks(planner);
@@ -635,7 +671,10 @@ int view_build(struct planner *planner)
 	if (r < 0)
 		return r;
 	r = build_tree(planner);
-	if (r < 0 || planner->plan->tier != TIER_FULL || pin_directories(planner) == 0)
+	if (r < 0 || planner->plan->tier != TIER_FULL)
+		return r;
+	r = check_movable(planner);
+	if (r < 0 || pin_directories(planner) == 0)
 		return r;
 	return build_tree(planner);
 }

@@ -61,7 +61,7 @@ a_secret_that_must_not_be_written	0	capabilities:| - $system| - {name: r, match:
 a_denied_file_as_a_secret	4	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /etc/hostname}, action: deny}|env: {secrets: {T: /etc/hostname}}
 a_secret_that_must_not_be_listed	0	capabilities:| - $system| - {name: r, match: {op: fs.list, path: [/run/secrets, /etc]}, action: deny}|env: {secrets: {T: /etc/hostname}}
 nested_sandboxes_with_landlock	2	capabilities: [{name: all, match: {op: '*'}, action: allow}]|isolation: {nested: true, landlock: true}
-nested_sandboxes_without_landlock	0	capabilities: [{name: all, match: {op: '*'}, action: allow}]|isolation: {nested: true, landlock: false}
+nested_sandboxes_without_landlock	0	capabilities: [{name: all, match: {op: [fs.read, fs.list, exec]}, action: allow}]|isolation: {nested: true, landlock: false}
 nested_sandboxes_with_the_plugin	3	version: 1|capabilities: [{name: all, match: {op: '*'}, action: allow}]|plugins: {landlock: true}|isolation: {nested: true}
 two_mounts_at_one_target	5	capabilities:| - $system|mounts:| - {target: /mnt, source: /usr, mode: ro}| - {target: /mnt, source: /etc, mode: ro}
 a_mount_of_another_directory	0	capabilities:| - $system|mounts: [{target: /mnt, source: /usr, mode: ro}]

@@ -339,6 +339,42 @@ static void nested_refuses_limits_of_what_is_executed(void)
 	expect(flags_of(&planning, STEP_BIND, "/usr/bin/sudo") & STEP_NO_EXEC);
 }
 
+/* The command could rename it in a mount namespace with another root. */
+static void nested_refuses_names_in_writable_directories_that_differ(void)
+{
+	static const char *const refused[] = {
+		"- {name: d, match: {syscall: fs.*, path: ./a/keys}, action: deny}\n",
+		"- {name: d, match: {syscall: fs.write, path: ./a/keys}, action: deny}\n",
+		"- {name: d, match: {syscall: fs.write, path: ./a}, action: deny}\n",
+		"mounts: [{target: ./a/keys, mode: tmpfs}]\n",
+	};
+	static const char start[] =
+		NESTED "capabilities:\n"
+		       "- {name: w, match: {syscall: fs.*, path: ./}, action: allow}\n";
+
+	for (size_t i = 0; i < N_ELEMENTS(refused); i++) {
+		_cleanup_planning_ struct planning planning;
+		char policy[1024];
+
+		planning_open(&planning);
+		know(&planning, "/home/user/p/a/keys", HOST_DIRECTORY);
+		(void)snprintf(policy, sizeof(policy), "%s%s", start, refused[i]);
+		planning_load(&planning, policy);
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, "/home/user/p/a", "may write to '/home/user/p'",
+			    "remove 'nested'"));
+		/* Where only reading is allowed, the name cannot be changed. */
+		(void)snprintf(policy, sizeof(policy),
+			       NESTED "capabilities:\n"
+				      "- {name: w, match: {syscall: [fs.read, fs.list], path: ./},"
+				      " action: allow}\n"
+				      "%s",
+			       refused[i]);
+		planning_load(&planning, policy);
+		expect_plan(&planning);
+	}
+}
+
 static void an_ordinary_user_keeps_the_uid(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -449,6 +485,7 @@ static const struct test tests[] = {
 	TEST(nested_has_a_cgroup_wherever_one_can_be_made),
 	TEST(nested_without_one_is_refused_in_a_cgroup_of_the_user),
 	TEST(nested_refuses_limits_of_what_is_executed),
+	TEST(nested_refuses_names_in_writable_directories_that_differ),
 	TEST(an_ordinary_user_keeps_the_uid),
 	TEST(a_command_of_root_gets_a_user_of_its_own),
 	TEST(refuses_to_run_the_command_as_root),
