@@ -132,11 +132,31 @@ static const struct host_link *find_known(const struct place_search *search, con
 	return NULL;
 }
 
+/* Could the command replace the link in a writable mount? The owner of the directory can change its
+ * mode first. Root's command is another user. */
+static bool is_replaceable(const char *path)
+{
+	char folder[PATH_MAX];
+	size_t n = (size_t)(strrchr(path, '/') - path);
+	struct stat status;
+
+	if (n == 0 || n >= sizeof(folder))
+		return false;
+	memcpy(folder, path, n);
+	folder[n] = '\0';
+	if (stat(folder, &status) < 0)
+		return false;
+	if (geteuid() == 0)
+		return status.st_mode & S_IWOTH;
+	return status.st_uid == geteuid() || faccessat(AT_FDCWD, folder, W_OK, AT_EACCESS) == 0;
+}
+
 static int remember(struct place_search *search, const char *path, const char *target)
 {
 	struct host_link link = {
 		.path = arena_copy(search->arena, path, strlen(path)),
 		.target = arena_copy(search->arena, target, strlen(target)),
+		.is_replaceable = is_replaceable(path),
 	};
 	struct host_link *at = arena_add_row(search->arena, &search->links, sizeof(*at));
 

@@ -44,8 +44,9 @@ struct host_path {
 
 /* A symbolic link on the way to one of the paths, which must also exist inside. */
 struct host_link {
-	const char *path;   /* "/lib64" */
-	const char *target; /* "usr/lib64", as stored in the link */
+	const char *path;    /* "/lib64" */
+	const char *target;  /* "usr/lib64", as stored in the link */
+	bool is_replaceable; /* the command's user may write to its directory */
 };
 
 /* Entries by which git recognises a repository, or a part of one. */

@@ -496,6 +496,46 @@ static int compare_behind_mount(struct planner *planner, const struct mark *mark
 	return compare_target(planner, &link);
 }
 
+static int refuse_replaceable(struct planner *planner, const struct mark *mark, const char *link)
+{
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot enforce what %s denies at '%.300s'",
+			     origin_text(&mark->origin), mark->path);
+	sbx_error_why(
+		planner->err,
+		"'%.300s' is a symbolic link in a directory that the command may write to, so "
+		"it could replace the link",
+		link);
+	sbx_error_fix(planner->err, "name its target, '%.300s'", mark->facts->real);
+	return -EOPNOTSUPP;
+}
+
+/* The command could replace a link that was followed, and then use the denied name for its own
+ * file: the mask is at the target. */
+static int compare_at_links(struct planner *planner, const struct mark *mark)
+{
+	const struct host *host = planner->host;
+	const struct asked_path asked = { .path = mark->path, .kind = HOST_MISSING };
+
+	if (mark->source || !mark->facts || !mark->facts->real)
+		return 0;
+	for (size_t i = 0; i < host->n_links; i++) {
+		const char *link = host->links[i].path;
+		const struct step *carrier;
+		unsigned permitted;
+
+		if (!host->links[i].is_replaceable || !path_is_at_or_below(mark->path, link))
+			continue;
+		carrier = plan_find_carrier(planner->plan, link);
+		permitted = plan_permits(planner->plan, link, HOST_MISSING) & COMPARED;
+		if (!carrier || carrier->kind != STEP_BIND || !(permitted & RIGHT_WRITE))
+			continue;
+		permitted &= mark->rights;
+		if (permitted & ~decided_rights(planner, &asked, permitted))
+			return refuse_replaceable(planner, mark, link);
+	}
+	return 0;
+}
+
 /* A denial or exception that names a symbolic link also applies to its target. */
 static int compare_behind_links(struct planner *planner, const struct mark *mark)
 {
@@ -504,7 +544,10 @@ static int compare_behind_links(struct planner *planner, const struct mark *mark
 	if (mark->kind == MARK_ALLOW || mark->origin.kind == ORIGIN_BUILT_IN)
 		return 0;
 	r = compare_behind_refused(planner, mark);
-	return r < 0 ? r : compare_behind_mount(planner, mark);
+	if (r < 0)
+		return r;
+	r = compare_behind_mount(planner, mark);
+	return r < 0 ? r : compare_at_links(planner, mark);
 }
 
 int compare_with_decisions(struct planner *planner)

@@ -173,6 +173,26 @@ static void remembers_each_link_once_and_sorted(void)
 	become(0);
 }
 
+static void knows_links_in_directories_that_the_command_may_write_to(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	NEEDS_ROOT();
+	expect_eq(mkdir(in_place("own"), 0700), 0);
+	expect_eq(chown(in_place("own"), STRANGER + 1, STRANGER + 1), 0);
+	expect_eq(symlink("../folder", in_place("own/link")), 0);
+	become(STRANGER + 1);
+	expect_place(&rig, "own/link", HOST_DIRECTORY, "folder");
+	expect_place(&rig, "to-folder", HOST_DIRECTORY, "folder");
+	expect_eq(rig.search.links.n_rows, 2);
+	const struct host_link *links = rig.search.links.rows;
+	expect(links[0].is_replaceable);
+	expect(!links[1].is_replaceable);
+	become(0);
+	expect_eq(unlink(in_place("own/link")), 0);
+	expect_eq(rmdir(in_place("own")), 0);
+}
+
 static void refuses_a_link_of_another_user(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
@@ -386,6 +406,7 @@ static const struct test tests[] = {
 	TEST(two_dots_in_a_link_leave_what_it_leads_to),
 	TEST(a_link_with_a_slash_at_its_end_leads_to_no_file),
 	TEST(remembers_each_link_once_and_sorted),
+	TEST(knows_links_in_directories_that_the_command_may_write_to),
 	TEST(refuses_a_link_of_another_user),
 	TEST(an_ordinary_users_own_links_are_refused),
 	TEST(a_loop_of_links_is_nothing),

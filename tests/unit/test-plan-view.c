@@ -409,6 +409,29 @@ static void a_denied_invisible_link_of_another_user_needs_nothing(void)
 	expect_plan(&planning);
 }
 
+/* The mask is at the target, and the command could make a file with the link's name. */
+static void refuses_a_denial_through_a_link_that_the_command_could_replace(void)
+{
+	static const char *const denials[] = { "./data", "./data/keys" };
+
+	for (size_t i = 0; i < N_ELEMENTS(denials); i++) {
+		_cleanup_planning_ struct planning planning;
+		char rule[256];
+
+		(void)snprintf(rule, sizeof(rule),
+			       "- {name: d, match: {syscall: fs.*, path: %s}, action: deny}\n",
+			       denials[i]);
+		open_with(&planning, rule);
+		know_link(&planning, PROJECT "/data", "/srv/data", 0);
+		know(&planning, "/srv/data/keys", HOST_DIRECTORY);
+		expect_plan(&planning);
+		planning.known[planning.n_known - 2].mode = 0777; /* of the project */
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, "p.yaml:4 'd'", "could replace the link",
+			    "name its target, '/srv/data"));
+	}
+}
+
 static void denials_go_through_links_of_root(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -793,6 +816,7 @@ static const struct test tests[] = {
 	TEST(a_link_of_another_user_is_refused),
 	TEST(a_denied_visible_link_of_another_user_is_refused),
 	TEST(a_denied_invisible_link_of_another_user_needs_nothing),
+	TEST(refuses_a_denial_through_a_link_that_the_command_could_replace),
 	TEST(denials_go_through_links_of_root),
 	TEST(libraries_stay_executable_where_programs_are_named),
 	TEST(hidden_libraries_are_not_bound),
