@@ -435,29 +435,44 @@ static int refuse_unfollowed(struct planner *planner, const struct unfollowed *l
 	return -EOPNOTSUPP;
 }
 
+/* @step shows the target at @asked; NULL: it has its own name in the reduced tier. */
+static int compare_shown(struct planner *planner, const struct unfollowed *link,
+			 const struct step *step, const struct asked_path *asked)
+{
+	unsigned permitted = plan_permits(planner->plan, asked->path, asked->kind) & COMPARED;
+
+	if (step && step->kind == STEP_OVERLAY)
+		permitted &= ~(unsigned)RIGHT_WRITE;
+	/* A missing name can only be created where writing is permitted. */
+	if (asked->kind == HOST_MISSING && !(permitted & RIGHT_WRITE))
+		return 0;
+	permitted &= link->mark->rights;
+	if (permitted & ~decided_rights(planner, asked, permitted))
+		return refuse_unfollowed(planner, link);
+	return 0;
+}
+
 /* The target has no place, so compare() does not check it. */
 static int compare_target(struct planner *planner, const struct unfollowed *link)
 {
+	struct asked_path asked = {
+		.path = link->leads_to,
+		.kind = link->target ? link->target->kind : HOST_MISSING,
+	};
+
+	if (planner->plan->tier != TIER_FULL)
+		return compare_shown(planner, link, NULL, &asked);
 	for (size_t i = 0; i < planner->plan->n_steps; i++) {
 		const struct step *step = &planner->plan->steps[i];
-		struct asked_path asked = {
-			.path = find_shown(planner, step, link->leads_to),
-			.kind = link->target ? link->target->kind : HOST_MISSING,
-		};
-		unsigned permitted;
+		int r;
 
+		asked.path = find_shown(planner, step, link->leads_to);
 		if (!asked.path || plan_find_carrier(planner->plan, asked.path) != step)
 			continue;
 		asked.source = find_source(planner, step, asked.path);
-		permitted = plan_permits(planner->plan, asked.path, asked.kind) & COMPARED;
-		if (step->kind == STEP_OVERLAY)
-			permitted &= ~(unsigned)RIGHT_WRITE;
-		/* A missing name can only be created where writing is permitted. */
-		if (asked.kind == HOST_MISSING && !(permitted & RIGHT_WRITE))
-			continue;
-		permitted &= link->mark->rights;
-		if (permitted & ~decided_rights(planner, &asked, permitted))
-			return refuse_unfollowed(planner, link);
+		r = compare_shown(planner, link, step, &asked);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -527,7 +542,9 @@ static int compare_at_links(struct planner *planner, const struct mark *mark)
 			continue;
 		carrier = plan_find_carrier(planner->plan, link);
 		permitted = plan_permits(planner->plan, link, HOST_MISSING) & COMPARED;
-		if (!carrier || carrier->kind != STEP_BIND || !(permitted & RIGHT_WRITE))
+		if (planner->plan->tier == TIER_FULL && (!carrier || carrier->kind != STEP_BIND))
+			continue;
+		if (!(permitted & RIGHT_WRITE))
 			continue;
 		permitted &= mark->rights;
 		if (permitted & ~decided_rights(planner, &asked, permitted))

@@ -120,6 +120,39 @@ static void the_reduced_tier_gives_no_device_that_is_driven_by_requests(void)
 	expect(says(&planning, "cannot provide the device 'kvm'", "--device", "leave it out"));
 }
 
+/* There is no mount that shows the link's target. */
+static void the_reduced_tier_refuses_a_denial_through_a_link(void)
+{
+	static const char read_only[] =
+		"capabilities:\n"
+		"- {name: r, match: {syscall: [fs.read, fs.list], path: ./}, action: allow}\n"
+		"- {name: d, match: {syscall: fs.*, path: /srv/link/keys}, action: deny}\n";
+	static const char writable[] =
+		"capabilities:\n"
+		"- {name: r, match: {syscall: fs.*, path: ./}, action: allow}\n"
+		"- {name: d, match: {syscall: fs.*, path: ./own/keys}, action: deny}\n";
+	_cleanup_planning_ struct planning planning;
+
+	open_reduced(&planning);
+	planning_load(&planning, read_only);
+	know(&planning, "/home/user/p/keys", HOST_FILE);
+	know(&planning, "/srv/other/keys", HOST_FILE);
+	expect_plan(&planning);
+	know_link(&planning, "/srv/link", "/home/user/p", 1000);
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "p.yaml:3 'd'", "its target is shown",
+		    "name its target, '/home/user/p/keys'"));
+	planning.known[planning.n_known - 1].target = "/srv/other";
+	expect_plan(&planning);
+	/* A link of root that the command could replace. */
+	planning_load(&planning, writable);
+	know_link(&planning, "/home/user/p/own", "/srv/other", 0);
+	expect_plan(&planning);
+	planning.known[planning.n_known - 1].mode = 0777;
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "p.yaml:3 'd'", "could replace the link", "/srv/other/keys"));
+}
+
 static void refuses_the_reduced_tier_where_the_tree_could_not_be_killed(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -474,6 +507,7 @@ static const struct test tests[] = {
 	TEST(the_reduced_tier_is_taken_where_it_was_asked_for_exactly),
 	TEST(a_policy_accepts_the_reduced_tier_under_its_older_names),
 	TEST(the_reduced_tier_gives_no_device_that_is_driven_by_requests),
+	TEST(the_reduced_tier_refuses_a_denial_through_a_link),
 	TEST(refuses_the_reduced_tier_where_the_tree_could_not_be_killed),
 	TEST(refuses_a_kernel_without_landlock_or_filters),
 	TEST(the_strict_profile_needs_notifications),
