@@ -2,11 +2,12 @@
 """policy-denials-hold.py SEED N [--root] [--plant]: tries whether options of sbx-spawn defeat the denials of a policy.
 
 Random trees and policies as in policy-eval-agrees.py, with random options (--bind, --read, --write, --deny, --out). A command inside
-tries every access to every path, also at the targets of mounts. What a rule or --deny denies must not be possible, neither for the
-file that the rule's path leads to outside, whatever its name inside, nor for what has the rule's path as its name inside. What no
-rule and no option allows must not be possible either. Prints each violation with its tree, policy and options. --root starts the
-sandboxes as root, whose trees are in a private mount below /usr, where root follows links. With --plant the sandbox gets the policy
-without its denials, and the comparison must find that.
+tries every access to every path, also at the targets of mounts, and then to remove everything, to make what is denied, and to use
+what is left by another name. What a rule or --deny denies must not be possible, neither for the file that the rule's path leads to
+outside, whatever its name inside, nor for what has the rule's path as its name inside; and no name of the host may come or go that
+must not be written. What no rule and no option allows must not be possible either. Prints each violation with its tree, policy and
+options. --root starts the sandboxes as root, whose trees are in a private mount below /usr, where root follows links. With --plant
+the sandbox gets the policy without its denials, and the comparison must find that.
 """
 import argparse
 import collections
@@ -67,6 +68,30 @@ for access in accesses:
             print(access, path, os.path.realpath(path), f"{file.st_dev}:{file.st_ino}", accesses[access](path) or "", sep="\t")
         except OSError:
             continue
+def attempt(function, *arguments):
+    try:
+        function(*arguments)
+        return True
+    except OSError:
+        return False
+def moved(path, name):
+    if not attempt(os.rename, path, name):
+        return
+    for folder, folders, files in os.walk(name):
+        for one in [os.path.join(folder, file) for file in files] + [folder]:
+            try:
+                if os.path.isdir(one) or os.path.isfile(one):
+                    access = "list" if os.path.isdir(one) else "read"
+                    print(access, one, one, "", accesses[access](one) or "", sep="\t")
+            except OSError:
+                continue
+paths = sorted(path for path in paths if path.startswith(tuple(sys.argv[1:])))
+for path in paths:
+    attempt(os.unlink if os.path.islink(path) else os.rmdir, path)
+    attempt(os.mkdir, path)
+    attempt(os.mkfifo, path)
+for number, path in enumerate(paths):
+    moved(path, f"{os.path.dirname(path)}/moved-{number}")
 """
 
 
@@ -223,13 +248,35 @@ def mark_all(top):
     return known
 
 
+def list_names(top):
+    """Each name in the tree with the inode."""
+    found = {}
+    for folder, folders, files in (row for name in "tu" for row in os.walk(top / name)):
+        for path in [os.path.join(folder, name) for name in folders + files]:
+            found[path] = os.lstat(path).st_ino
+    return found
+
+
+def judge_names(case, before):
+    """Names that have come or gone, although a denial of fs.write is about them. Those that the first part has created are not new."""
+    after = list_names(case.tree.top)
+    for path in sorted(before.keys() | after.keys()):
+        if before.get(path) == after.get(path) or os.path.basename(path) == "created":
+            continue
+        if any(place.has(path, "fs.write", real) for place in case.spared for real in (False, True)):
+            continue
+        for place in case.denied:
+            if place.has(path, "fs.write", False):
+                yield f"name of the host's {path}: was {'changed' if path in after else 'removed'}, denied at {place.path}"
+
+
 def find_written(top):
     for folder, _, files in os.walk(top):
         for name in files:
             path = os.path.join(folder, name)
             if name == "created":
                 yield "create", path
-            elif not os.path.islink(path) and pathlib.Path(path).read_bytes().endswith(b"\nwritten"):
+            elif not os.path.islink(path) and os.path.isfile(path) and pathlib.Path(path).read_bytes().endswith(b"\nwritten"):
                 yield "write", path
 
 
@@ -274,12 +321,12 @@ def judge_file(case, access, path):
     return None
 
 
-def judge(case, known, found):
-    violations = set()
+def judge(case, known, found, before):
+    violations = set(judge_names(case, before))
     for line in found:
         access, path, real, inode, identity = line.split("\t")
         host = known.get(identity) or known.get(inode)
-        denial = judge_name(case, access, real)
+        denial = judge_name(case, access, real) if inode else None
         if denial and (host or access in ("write", "create", "exec")):
             violations.add(f"{access} {path}: possible, denied as {denial.path}" + (f", is {host}" if host else ""))
         why = judge_file(case, access, host) if host and access in ("read", "list", "exec") else None
@@ -288,7 +335,9 @@ def judge(case, known, found):
     for access, path in find_written(case.tree.top):
         if is_at_or_below(path, str(case.tree.top / "out")):
             continue
-        why = judge_file(case, access, path if access == "write" else os.path.dirname(path))
+        at = path if access == "write" else os.path.dirname(path)
+        status = os.stat(at)
+        why = judge_file(case, access, known.get(f"{status.st_dev}:{status.st_ino}", at))  # it may have another name now
         if why:
             violations.add(f"{access} of the host's {path}: was done, {why}")
     return sorted(violations)
@@ -317,6 +366,7 @@ def try_case(rng, options, counts):
         policy = top / "policy.yaml"
         policy.write_text(case.text)
         paths = sorted({*tree.paths, *(place.path for place in case.denied), *(place.real for place in case.denied)})
+        before = list_names(top)
         done = Run(case, str(policy), options.root).run(paths)
         if done.returncode != 0:
             counts["refused"] += 1
@@ -324,7 +374,7 @@ def try_case(rng, options, counts):
         counts["compared"] += 1
         found = done.stdout.splitlines()
         counts["accesses"] += len(found)
-        violations = judge(case, known, found)
+        violations = judge(case, known, found, before)
         return "".join(f"{line}\n" for line in ["", *violations]) + describe(case, tree) if violations else ""
     finally:
         shutil.rmtree(top, ignore_errors=True)
