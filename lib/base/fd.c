@@ -216,11 +216,19 @@ ssize_t fd_receive_now(int socket, void *bytes, size_t max_bytes, int *fds, size
 			       MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 }
 
+static void set_passing(int socket, int passes)
+{
+	(void)setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &passes, sizeof(passes));
+}
+
 void fd_refuse_fds(int socket)
 {
-	const int pass = 0;
+	set_passing(socket, 0);
+}
 
-	(void)setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &pass, sizeof(pass));
+void fd_accept_fds(int socket)
+{
+	set_passing(socket, 1);
 }
 
 void fd_close_many(int *fds, size_t n_fds)

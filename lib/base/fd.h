@@ -52,6 +52,8 @@ ssize_t fd_receive_now(int socket, void *bytes, size_t max_bytes, int *fds, size
  * socket with SO_LINGER blocks the process that discards it. Before Linux 6.16 the kernel cannot.
  */
 void fd_refuse_fds(int socket);
+/* Takes that back. */
+void fd_accept_fds(int socket);
 
 /* Closes @n_fds fds and sets each to -EBADF. */
 void fd_close_many(int *fds, size_t n_fds);

@@ -204,7 +204,7 @@ static const char *find_source(struct planner *planner, const struct step *carri
 	return strcmp(source, target) == 0 ? NULL : planner_rebase(planner, path, target, source);
 }
 
-/* The path of what a mount shows at @path; NULL: it is no file of the host. */
+/* The path of what a mount shows at @path; NULL if sbx made it. */
 static const char *outside_of(struct planner *planner, const struct step *carrier, const char *path)
 {
 	const char *source = find_source(planner, carrier, path);

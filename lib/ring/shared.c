@@ -615,6 +615,9 @@ static void shared_close(struct sbx_ring *ring)
 	close_fd(&shared->epoll);
 	close_fd(&shared->eventfd);
 	close_fd(&shared->pidfd);
+	/* Another process may have the socket, and be the client of the next channel over it. */
+	if (shared->ring.role == SBX_RING_CLIENT && shared->keeper < 0 && shared->socket >= 0)
+		fd_accept_fds(shared->socket);
 	close_fd(&shared->socket);
 	close_fd(&shared->keeper);
 }
@@ -723,13 +726,13 @@ static uint32_t peer_pid(int socket)
 									      : 0;
 }
 
-/* An open channel refuses fds for good, see shared_open(): others may hold the socket, too. */
+/* The client of an open channel refuses fds, see shared_open(). */
 static int fail_to_send(struct sbx_error *err, int code)
 {
 	(void)sbx_error_what(err, code, "cannot send the channel over its socket");
 	if (code == -EPERM) {
-		sbx_error_why(err, "the other end has had a channel, and refuses fds since then");
-		sbx_error_fix(err, "use a new socket for each channel");
+		sbx_error_why(err, "the other end has a channel already, which refuses fds");
+		sbx_error_fix(err, "wait until its client has ended, or use a new socket");
 	}
 	return code;
 }
