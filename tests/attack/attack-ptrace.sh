@@ -57,6 +57,7 @@ if [ "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" = 0 ]; th
 	# A shell function would not forward the signal.
 	if [ "$(id -u)" -eq 0 ]; then setpriv --reuid="$user" --regid="$user" --clear-groups sleep 1000 & else sleep 1000 & fi
 	victim=$!
+	eventually has_become "$victim" sleep
 	run as user /usr/bin/python3 - "$victim" <<-'END'
 		import ctypes, sys
 		library = ctypes.CDLL(None)

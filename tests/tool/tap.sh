@@ -14,7 +14,9 @@ umask 022
 n=0
 n_failed=0
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# A signal for a child of bash that has not become its command yet runs the trap in the child.
+# shellcheck disable=SC3028 # empty in other shells
+trap 'if [ "${BASHPID:-$$}" = "$$" ]; then rm -rf "$work"; fi' EXIT
 status='' out='' err=''
 
 run() {
@@ -61,6 +63,11 @@ eventually() {
 		[ $((tries += 1)) -le 6000 ] || return 1
 		sleep 0.05
 	done
+}
+
+# Has the child become this command? Until then it is a copy of the shell, with its user and its traps.
+has_become() { # PID COMMAND
+	[ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ]
 }
 
 finish() {
