@@ -362,7 +362,9 @@ refuses_root_a_limit_that_it_cannot_hold()
 refuses_a_user_a_limit_that_it_cannot_hold()
 {
 	uid=$(id -u "$tester")
-	systemctl stop "user@$uid.service"
+	# The socket of the manager stays until its directory is removed.
+	systemctl stop "user@$uid.service" "user-runtime-dir@$uid.service"
+	within 120 test ! -e "/run/user/$uid/systemd/private"
 	is_refused user env XDG_STATE_HOME="$work/user" XDG_RUNTIME_DIR="$work/user"
 	systemctl start "user@$uid.service"
 }
