@@ -80,7 +80,7 @@ static struct retain_report retained(struct audit_log *log, const struct retain_
 }
 
 /* Closed segments from the first on become archives with this age. */
-static void archive_and_age(const struct log_place *place, struct audit_log *log, unsigned days)
+static void archive_and_age(const struct log_place *place, struct audit_log *log, int days)
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
 	int directory = directory_of(place);
