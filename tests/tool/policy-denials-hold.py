@@ -6,8 +6,8 @@ tries every access to every path, also at the targets of mounts, and then to rem
 what is left by another name. What a rule or --deny denies must not be possible, neither for the file that the rule's path leads to
 outside, whatever its name inside, nor for what has the rule's path as its name inside; and no name of the host may come or go that
 must not be written. What no rule and no option allows must not be possible either. Prints each violation with its tree, policy and
-options. --root starts the sandboxes as root, whose trees are in a private mount below /usr, where root follows links. With --plant
-the sandbox gets the policy without its denials, and the comparison must find that.
+options. --root starts the sandboxes as root, whose trees are in a private mount below /usr, where root follows links; the rest of
+the host is read-only then. With --plant the sandbox gets the policy without its denials, and the comparison must find that.
 """
 import argparse
 import collections
@@ -30,6 +30,17 @@ MARK = ".of-the-host-"
 FILES = frozenset({"fs.read", "fs.write", "fs.list", "fs.exists"})
 SPAWN = shutil.which("sbx-spawn")
 NEEDED = {"read": "fs.read", "write": "fs.write", "create": "fs.write", "list": "fs.list", "exec": "exec"}
+
+# Rules and options may allow root to write where the links lead, which includes /usr/lib and /usr/bin/env of the host.
+PRIVATE_MOUNTS = """
+for mount in / /usr; do
+	! mountpoint -q "$mount" || mount -o remount,bind,ro "$mount" || exit
+done
+for mount in /run /var/lib /usr/local/share; do
+	mount -t tmpfs -o mode=0755 tmpfs "$mount" || exit
+done
+exec "$@"
+"""
 
 # Tries everything; prints the access, the path, and of which file or directory of the host it was.
 INSIDE = r"""
@@ -393,8 +404,7 @@ def main():
     options = parser.parse_args()
     if options.root and not os.environ.get("SBX_DENIALS_INSIDE"):
         os.environ["SBX_DENIALS_INSIDE"] = "1"
-        os.execvp("unshare", ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o mode=0755 tmpfs /usr/local/share && exec "$@"', "sh",
-                              sys.executable, *sys.argv])
+        os.execvp("unshare", ["unshare", "-m", "sh", "-c", PRIVATE_MOUNTS, "sh", sys.executable, *sys.argv])
     rng = random.Random(options.seed)
     os.umask(0)
     counts = collections.Counter()
