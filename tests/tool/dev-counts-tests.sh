@@ -44,6 +44,14 @@ check a_plain_test_that_is_named_runs_with_sanitizers out_has '2 passed, 0 faile
 dev_test -- --suite=tool
 check a_plain_test_counts_for_its_suite out_has '2 passed, 0 failed, 0 skipped'
 
+if [ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null; then
+	sed -i "s|^finish|check a_record_is_made touch /var/lib/sbx/of-a-test /run/sbx/of-a-test\\n&|" "$work/tests/beta.sh"
+	dev_test SBX_TEST_MOUNTS= -- beta
+	check roots_tests_may_write_records out_has '3 passed, 0 failed, 0 skipped'
+	check roots_tests_leave_no_records test ! -e /var/lib/sbx/of-a-test -a ! -e /run/sbx/of-a-test
+	rm -f /var/lib/sbx/of-a-test /run/sbx/of-a-test
+fi
+
 # A meson that fails before it runs a test.
 mkdir "$work/bin"
 printf '%s\n' '#!/bin/sh' '[ "$1" != test ] || exit 1' "exec '$(command -v meson)' \"\$@\"" >"$work/bin/meson"
