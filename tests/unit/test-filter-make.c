@@ -25,7 +25,7 @@
 
 #define NOWHERE "/nonexistent"
 
-static const char *const unlink_only[] = { "unlink", NULL };
+static const char *const unlink_only[] = { "unlinkat", NULL };
 
 struct made {
 	struct sock_filter *code;
@@ -106,8 +106,8 @@ static void works_without_a_cache(void)
 
 static void the_same_calls_in_any_order_share_a_file(void)
 {
-	static const char *const forwards[] = { "mkdir", "unlink", NULL };
-	static const char *const backwards[] = { "unlink", "mkdir", "unlink", NULL };
+	static const char *const forwards[] = { "mkdir", "unlinkat", NULL };
+	static const char *const backwards[] = { "unlinkat", "mkdir", "unlinkat", NULL };
 	_cleanup_made_ struct made first = { 0 }, second = { 0 };
 	_cleanup_place_ struct place place = place_make();
 	char name[256];
@@ -121,7 +121,7 @@ static void the_same_calls_in_any_order_share_a_file(void)
 static void other_calls_have_a_file_of_their_own(void)
 {
 	static const char *const other[] = { "rmdir", NULL };
-	static const char *const more[] = { "rmdir", "unlink", NULL };
+	static const char *const more[] = { "rmdir", "unlinkat", NULL };
 	static const char *const *const rows[] = { unlink_only, other, more };
 	_cleanup_place_ struct place place = place_make();
 	char name[256];
@@ -146,7 +146,7 @@ static uint32_t ask(const struct made *made, int number, uint64_t argument)
 /* Only the prefix is cached, so the profiles share it. */
 static void every_profile_and_variant_refuses_what_is_denied_and_nothing_else(void)
 {
-	static const char *const names[] = { "unlink", "getpid", "execve", NULL };
+	static const char *const names[] = { "unlinkat", "getpid", "execve", NULL };
 	static const char *const profiles[] = { "strict", "standard" };
 	_cleanup_place_ struct place place = place_make();
 	char name[256];
@@ -160,7 +160,7 @@ static void every_profile_and_variant_refuses_what_is_denied_and_nothing_else(vo
 			struct seccomp_data data = { .nr = number,
 						     .arch = seccomp_arch_native(),
 						     .args = { AF_INET } };
-			bool is_denied = number == SYS_unlink || number == SYS_getpid ||
+			bool is_denied = number == SYS_unlinkat || number == SYS_getpid ||
 					 number == SYS_execve;
 
 			expect_eq(ask(&made, number, AF_INET),
@@ -173,7 +173,7 @@ static void every_profile_and_variant_refuses_what_is_denied_and_nothing_else(vo
 
 static void another_architecture_is_killed_also_behind_denied_calls(void)
 {
-	struct seccomp_data data = { .nr = SYS_unlink, .arch = AUDIT_ARCH_I386 };
+	struct seccomp_data data = { .nr = SYS_unlinkat, .arch = AUDIT_ARCH_I386 };
 	_cleanup_made_ struct made made = { 0 };
 
 	expect_eq(make("standard", 0, unlink_only, -EBADF, &made), 0);
@@ -194,7 +194,7 @@ static void a_forged_file_gives_nothing_back(void)
 	_cleanup_made_ struct made made = { 0 }, none = { 0 };
 	_cleanup_text_ struct text key = TEXT_INIT;
 
-	text_addf(&key, "generation %016" PRIx64 "\ndeny 6 unlink\n", filter_generation);
+	text_addf(&key, "generation %016" PRIx64 "\ndeny 8 unlinkat\n", filter_generation);
 	expect_eq(cache_write(place.fd, text_string(&key), allow, N_ELEMENTS(allow)), 0);
 	expect_eq(make_without_module(unlink_only, place.fd, &made, NULL), 0);
 	for (int number = 0; number < 1100; number++) {
@@ -238,7 +238,7 @@ static void a_cache_that_cannot_be_written_is_no_failure(void)
 
 static void refuses_a_name_that_is_no_system_call(void)
 {
-	static const char *const wrong[] = { "unlink", "ptrce", NULL };
+	static const char *const wrong[] = { "unlinkat", "ptrce", NULL };
 	_cleanup_text_ struct text directory = TEXT_INIT;
 	_cleanup_made_ struct made made = { 0 };
 	_cleanup_place_ struct place place = place_make();
@@ -259,8 +259,8 @@ static void refuses_a_name_that_is_no_system_call(void)
  */
 static void no_name_passes_for_two(void)
 {
-	static const char *const two[] = { "mkdir", "unlink", NULL };
-	static const char *const one[] = { "mkdir\ndeny 6 unlink", NULL };
+	static const char *const two[] = { "mkdir", "unlinkat", NULL };
+	static const char *const one[] = { "mkdir\ndeny 8 unlinkat", NULL };
 	_cleanup_made_ struct made good = { 0 }, bad = { 0 };
 	_cleanup_place_ struct place place = place_make();
 
