@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -90,16 +91,16 @@ static enum escape_verdict pivot(long unused)
 static enum escape_verdict chroot_and_climb(long unused)
 {
 	int top = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char path[64];
+	bool is_root;
 
 	(void)snprintf(path, sizeof(path), "/tmp/chroot-%d", getpid());
 	if (mkdir(path, 0700) < 0)
 		return UNKNOWN;
-	if (chroot(path) < 0) {
-		(void)rmdir(path);
-		return REFUSED;
-	}
-	return fchdir(top) == 0 ? ESCAPED : REFUSED;
+	is_root = chroot(path) == 0;
+	(void)unlinkat(tmp, path + strlen("/tmp/"), AT_REMOVEDIR);
+	return is_root && fchdir(top) == 0 ? ESCAPED : REFUSED;
 }
 
 static enum escape_verdict list_of_mounts(long unused)
