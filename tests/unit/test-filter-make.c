@@ -180,7 +180,9 @@ static void another_architecture_is_killed_also_behind_denied_calls(void)
 	expect_eq(answer_of(made.code, made.n, &data), KILL);
 	data.nr = SYS_read;
 	expect_eq(answer_of(made.code, made.n, &data), KILL);
-	expect_eq(ask(&made, 0x40000000 | SYS_read, 0), KILL);
+	/* x32: the calls of x86-64 with this bit. */
+	if (seccomp_arch_native() == SCMP_ARCH_X86_64)
+		expect_eq(ask(&made, 0x40000000 | SYS_read, 0), KILL);
 }
 
 /* A sandbox that runs as the same user and has write access to the cache directory can write
