@@ -132,23 +132,40 @@ static const struct host_link *find_known(const struct place_search *search, con
 	return NULL;
 }
 
-/* Could the command replace the link in a writable mount? The owner of the directory can change its
- * mode first. Root's command is another user. */
-static bool is_replaceable(const char *path)
+/* Could the command rename what is at @path in @folder, in a writable mount? The owner of a
+ * directory can change its mode first. Root's command is another user, with any uid but 0. */
+static bool is_movable(const char *folder, const char *path)
 {
-	char folder[PATH_MAX];
-	size_t n = (size_t)(strrchr(path, '/') - path);
-	struct stat status;
+	struct stat around, own;
 
-	if (n == 0 || n >= sizeof(folder))
-		return false;
-	memcpy(folder, path, n);
-	folder[n] = '\0';
-	if (stat(folder, &status) < 0)
+	if (stat(folder, &around) < 0 || lstat(path, &own) < 0)
 		return false;
 	if (geteuid() == 0)
-		return status.st_mode & S_IWOTH;
-	return status.st_uid == geteuid() || faccessat(AT_FDCWD, folder, W_OK, AT_EACCESS) == 0;
+		return around.st_uid != 0 || (around.st_mode & S_IWOTH) ||
+		       (around.st_gid != 0 && (around.st_mode & S_IWGRP));
+	if (around.st_uid == geteuid())
+		return true;
+	if ((around.st_mode & S_ISVTX) && own.st_uid != geteuid())
+		return false;
+	return faccessat(AT_FDCWD, folder, W_OK, AT_EACCESS) == 0;
+}
+
+/* host_link.n_movable of @path. */
+static size_t find_movable(const char *path)
+{
+	char folder[PATH_MAX], at[PATH_MAX];
+	size_t n = strlen(path);
+
+	if (n >= sizeof(at))
+		return 0;
+	memcpy(at, path, n + 1);
+	memcpy(folder, path, n + 1);
+	for (char *slash; (slash = strrchr(folder, '/')) != folder; at[slash - folder] = '\0') {
+		*slash = '\0';
+		if (is_movable(folder, at))
+			return strlen(at);
+	}
+	return 0;
 }
 
 static int remember(struct place_search *search, const char *path, const char *target)
@@ -156,7 +173,7 @@ static int remember(struct place_search *search, const char *path, const char *t
 	struct host_link link = {
 		.path = arena_copy(search->arena, path, strlen(path)),
 		.target = arena_copy(search->arena, target, strlen(target)),
-		.is_replaceable = is_replaceable(path),
+		.n_movable = find_movable(path),
 	};
 	struct host_link *at = arena_add_row(search->arena, &search->links, sizeof(*at));
 

@@ -44,9 +44,10 @@ struct host_path {
 
 /* A symbolic link on the way to one of the paths, which must also exist inside. */
 struct host_link {
-	const char *path;    /* "/lib64" */
-	const char *target;  /* "usr/lib64", as stored in the link */
-	bool is_replaceable; /* the command's user may write to its directory */
+	const char *path;   /* "/lib64" */
+	const char *target; /* "usr/lib64", as stored in the link */
+	size_t n_movable;   /* length of the longest part of the path that the command's user may
+			       rename, the link or a directory around it; 0: none */
 };
 
 /* Entries by which git recognises a repository, or a part of one. */

@@ -342,10 +342,8 @@ static size_t find_link(const struct host *host, const char *path, bool is_above
 
 #define LINKS_MAX 40 /* in one path, as in the kernel */
 
-/* Finds the links on the way to @path, also those to which links lead; without @with_first only
- * these. */
-static void find_links_on_the_way(const struct host *host, const char *path, bool with_first,
-				  bool *is_on_the_way)
+void mark_find_links(const struct host *host, const char *path, bool with_first,
+		     bool *is_on_the_way)
 {
 	char done[PATH_MAX] = "", rest[PATH_MAX];
 	size_t len = strlen(path), n = 0;
@@ -364,8 +362,7 @@ static void find_links_on_the_way(const struct host *host, const char *path, boo
 	}
 }
 
-/* Is the link below a mount of other files, which hides it? */
-static bool is_link_hidden(const struct planner *planner, const char *path)
+bool mark_link_is_hidden(const struct planner *planner, const char *path)
 {
 	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
 		const struct mark *mount = mark_at(planner, i);
@@ -390,10 +387,10 @@ void mark_links(struct planner *planner)
 		/* Of a program that is only started, the first link is in a directory that is
 		 * shown. */
 		if (mark->kind == MARK_ALLOW && !mark->source)
-			find_links_on_the_way(host, mark->path, is_named, is_on_the_way);
+			mark_find_links(host, mark->path, is_named, is_on_the_way);
 	}
 	for (size_t i = 0; is_on_the_way && i < host->n_links; i++)
-		if (is_on_the_way[i] && !is_link_hidden(planner, host->links[i].path))
+		if (is_on_the_way[i] && !mark_link_is_hidden(planner, host->links[i].path))
 			mark_link(planner, host->links[i].path, host->links[i].target);
 }
 

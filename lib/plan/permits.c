@@ -511,17 +511,43 @@ static int compare_behind_mount(struct planner *planner, const struct mark *mark
 	return compare_target(planner, &link);
 }
 
-static int refuse_replaceable(struct planner *planner, const struct mark *mark, const char *link)
+static int refuse_replaceable(struct planner *planner, const struct mark *mark,
+			      const struct host_link *link)
 {
+	size_t n = link->n_movable;
+
 	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot enforce what %s denies at '%.300s'",
 			     origin_text(&mark->origin), mark->path);
-	sbx_error_why(
-		planner->err,
-		"'%.300s' is a symbolic link in a directory that the command may write to, so "
-		"it could replace the link",
-		link);
+	if (link->path[n] == '\0')
+		sbx_error_why(planner->err,
+			      "'%.300s' is a symbolic link in a directory that the command may "
+			      "write to, so it could replace the link",
+			      link->path);
+	else
+		sbx_error_why(planner->err,
+			      "'%.300s' is a symbolic link, and the command may rename '%.*s', so "
+			      "it could replace the link",
+			      link->path, (int)n, link->path);
 	sbx_error_fix(planner->err, "name its target, '%.300s'", mark->facts->real);
 	return -EOPNOTSUPP;
+}
+
+/* May the command rename the link, or a directory around it? A mount point cannot be renamed. */
+static bool is_replaceable(struct planner *planner, const struct host_link *link)
+{
+	const struct plan *plan = planner->plan;
+	const char *path = planner_keep_bytes(planner, link->path, link->n_movable), *parent;
+	size_t n_parent = link->n_movable;
+	const struct step *carrier;
+
+	while (link->path[--n_parent] != '/')
+		;
+	parent = planner_keep_bytes(planner, link->path, n_parent);
+	carrier = plan_find_carrier(plan, parent);
+	if (plan->tier == TIER_FULL &&
+	    (!carrier || carrier->kind != STEP_BIND || plan_find_carrier(plan, path) != carrier))
+		return false;
+	return plan_permits(plan, parent, HOST_DIRECTORY) & RIGHT_WRITE;
 }
 
 /* The command could replace a link that was followed, and then use the denied name for its own
@@ -530,23 +556,23 @@ static int compare_at_links(struct planner *planner, const struct mark *mark)
 {
 	const struct host *host = planner->host;
 	const struct asked_path asked = { .path = mark->path, .kind = HOST_MISSING };
+	bool *is_on_the_way;
 
-	if (mark->source || !mark->facts || !mark->facts->real)
+	if (mark->source || !mark->facts || !mark->facts->real ||
+	    strcmp(mark->facts->real, mark->path) == 0)
 		return 0;
-	for (size_t i = 0; i < host->n_links; i++) {
-		const char *link = host->links[i].path;
-		const struct step *carrier;
+	is_on_the_way = planner_alloc(planner, host->n_links + 1);
+	if (is_on_the_way)
+		mark_find_links(host, mark->path, true, is_on_the_way);
+	for (size_t i = 0; is_on_the_way && i < host->n_links; i++) {
+		const struct host_link *link = &host->links[i];
 		unsigned permitted;
 
-		if (!host->links[i].is_replaceable || !path_is_at_or_below(mark->path, link))
+		if (!is_on_the_way[i] || link->n_movable == 0 ||
+		    mark_link_is_hidden(planner, link->path) || !is_replaceable(planner, link))
 			continue;
-		carrier = plan_find_carrier(planner->plan, link);
-		permitted = plan_permits(planner->plan, link, HOST_MISSING) & COMPARED;
-		if (planner->plan->tier == TIER_FULL && (!carrier || carrier->kind != STEP_BIND))
-			continue;
-		if (!(permitted & RIGHT_WRITE))
-			continue;
-		permitted &= mark->rights;
+		permitted = plan_permits(planner->plan, link->path, HOST_MISSING) & mark->rights &
+			    COMPARED;
 		if (permitted & ~decided_rights(planner, &asked, permitted))
 			return refuse_replaceable(planner, mark, link);
 	}

@@ -304,6 +304,12 @@ void mark_everything(struct planner *planner, unsigned rights, unsigned flags,
 		     struct step_origin origin);
 /* Must be called last: marks the host's symbolic links on the way to marked paths. */
 void mark_links(struct planner *planner);
+/* Finds the links on the way to @path, also those to which links lead; without @with_first only
+ * these. */
+void mark_find_links(const struct host *host, const char *path, bool with_first,
+		     bool *is_on_the_way);
+/* Is the link below a mount of other files, which hides it? */
+bool mark_link_is_hidden(const struct planner *planner, const char *path);
 
 /* grants.c */
 int mark_requested(struct planner *planner);

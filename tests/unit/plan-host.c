@@ -165,9 +165,9 @@ static void remember_link(struct planning *planning, const struct known *link)
 	for (size_t i = 0; i < host->n_links; i++)
 		if (strcmp(planning->links[i].path, link->path) == 0)
 			return;
-	planning->links[host->n_links++] = (struct host_link){
-		.path = link->path, .target = link->target, .is_replaceable = link->mode & 0002
-	};
+	planning->links[host->n_links++] = (struct host_link){ .path = link->path,
+							       .target = link->target,
+							       .n_movable = link->n_movable };
 	qsort(planning->links, host->n_links, sizeof(planning->links[0]), compare_links);
 }
 

@@ -33,7 +33,8 @@ struct known {
 	const char *target; /* of a symbolic link */
 	uid_t uid;
 	uint64_t n_links;
-	mode_t mode; /* 0: readable for all users; of a link: that of its directory */
+	mode_t mode;	  /* 0: readable for all users */
+	size_t n_movable; /* of a link, see struct host_link */
 };
 
 struct planning {

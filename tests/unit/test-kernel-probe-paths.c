@@ -186,11 +186,40 @@ static void knows_links_in_directories_that_the_command_may_write_to(void)
 	expect_place(&rig, "to-folder", HOST_DIRECTORY, "folder");
 	expect_eq(rig.search.links.n_rows, 2);
 	const struct host_link *links = rig.search.links.rows;
-	expect(links[0].is_replaceable);
-	expect(!links[1].is_replaceable);
+	expect_eq(links[0].n_movable, strlen(in_place("own/link")));
+	expect_eq(links[1].n_movable, 0);
 	become(0);
 	expect_eq(unlink(in_place("own/link")), 0);
 	expect_eq(rmdir(in_place("own")), 0);
+}
+
+/* By its name, nobody could replace the link itself. In a sticky directory only owners rename. */
+static void knows_links_in_directories_that_the_command_may_rename(void)
+{
+	static const struct {
+		mode_t mode;
+		bool is_movable;
+	} cases[] = { { 0755, false }, { 0777, true }, { 01777, false } };
+
+	NEEDS_ROOT();
+	expect_eq(mkdir(in_place("outer"), 0), 0);
+	expect_eq(mkdir(in_place("outer/of-root"), 0755), 0);
+	expect_eq(symlink("../../folder", in_place("outer/of-root/link")), 0);
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+		size_t n = strlen(in_place("outer/of-root"));
+
+		expect_eq(chmod(in_place("outer"), cases[i].mode), 0);
+		become(STRANGER + 1);
+		expect_place(&rig, "outer/of-root/link/file", HOST_FILE, "folder/file");
+		expect_eq(rig.search.links.n_rows, 1);
+		const struct host_link *links = rig.search.links.rows;
+		expect_eq(links[0].n_movable, cases[i].is_movable ? n : 0);
+		become(0);
+	}
+	expect_eq(unlink(in_place("outer/of-root/link")), 0);
+	expect_eq(rmdir(in_place("outer/of-root")), 0);
+	expect_eq(rmdir(in_place("outer")), 0);
 }
 
 static void refuses_a_link_of_another_user(void)
@@ -407,6 +436,7 @@ static const struct test tests[] = {
 	TEST(a_link_with_a_slash_at_its_end_leads_to_no_file),
 	TEST(remembers_each_link_once_and_sorted),
 	TEST(knows_links_in_directories_that_the_command_may_write_to),
+	TEST(knows_links_in_directories_that_the_command_may_rename),
 	TEST(refuses_a_link_of_another_user),
 	TEST(an_ordinary_users_own_links_are_refused),
 	TEST(a_loop_of_links_is_nothing),

@@ -148,7 +148,7 @@ static void the_reduced_tier_refuses_a_denial_through_a_link(void)
 	planning_load(&planning, writable);
 	know_link(&planning, "/home/user/p/own", "/srv/other", 0);
 	expect_plan(&planning);
-	planning.known[planning.n_known - 1].mode = 0777;
+	planning.known[planning.n_known - 1].n_movable = strlen("/home/user/p/own");
 	expect_refusal(&planning, -EOPNOTSUPP);
 	expect(says(&planning, "p.yaml:3 'd'", "could replace the link", "/srv/other/keys"));
 }

@@ -425,10 +425,46 @@ static void refuses_a_denial_through_a_link_that_the_command_could_replace(void)
 		know_link(&planning, PROJECT "/data", "/srv/data", 0);
 		know(&planning, "/srv/data/keys", HOST_DIRECTORY);
 		expect_plan(&planning);
-		planning.known[planning.n_known - 2].mode = 0777; /* of the project */
+		planning.known[planning.n_known - 2].n_movable = strlen(PROJECT "/data");
 		expect_refusal(&planning, -EOPNOTSUPP);
 		expect(says(&planning, "p.yaml:4 'd'", "could replace the link",
 			    "name its target, '/srv/data"));
+	}
+}
+
+/* By renaming a directory, or by a link to which the first one leads. */
+static void refuses_a_denial_through_a_link_that_could_be_replaced_elsewhere(void)
+{
+	static const struct {
+		const char *link;
+		size_t n_movable;
+		const char *why;
+	} cases[] = {
+		{ PROJECT "/a/data", strlen(PROJECT "/a"), "may rename '" PROJECT "/a'" },
+		{ PROJECT "/b/next", strlen(PROJECT "/b/next"), "'" PROJECT "/b/next' is a" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		open_with(&planning, RULE("d", "fs.*", "./a/data/keys", "deny"));
+		know(&planning, PROJECT "/a", HOST_DIRECTORY);
+		know(&planning, PROJECT "/b", HOST_DIRECTORY);
+		know(&planning, "/srv/data/keys", HOST_DIRECTORY);
+		know_link(&planning, PROJECT "/a/data", "../b/next", 0);
+		know_link(&planning, PROJECT "/b/next", "/srv/data", 0);
+		expect_plan(&planning);
+		for (size_t at = 0; at < planning.n_known; at++)
+			if (strcmp(planning.known[at].path, cases[i].link) == 0)
+				planning.known[at].n_movable = cases[i].n_movable;
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, "'d'", cases[i].why, "'/srv/data/keys'"));
+		/* A mount point cannot be renamed. */
+		planning_load(&planning,
+			      "capabilities:\n" RULE("w", "fs.*", "./", "allow")
+				      RULE("r", "fs.write", "[./a, ./b]", "deny")
+					      RULE("d", "fs.*", "./a/data/keys", "deny"));
+		expect_plan(&planning);
 	}
 }
 
@@ -817,6 +853,7 @@ static const struct test tests[] = {
 	TEST(a_denied_visible_link_of_another_user_is_refused),
 	TEST(a_denied_invisible_link_of_another_user_needs_nothing),
 	TEST(refuses_a_denial_through_a_link_that_the_command_could_replace),
+	TEST(refuses_a_denial_through_a_link_that_could_be_replaced_elsewhere),
 	TEST(denials_go_through_links_of_root),
 	TEST(libraries_stay_executable_where_programs_are_named),
 	TEST(hidden_libraries_are_not_bound),
