@@ -133,17 +133,14 @@ static const struct host_link *find_known(const struct place_search *search, con
 }
 
 /* Could the command rename what is at @path in @folder, in a writable mount? The owner of a
- * directory can change its mode first. Root's command is another user, with any uid but 0. */
+ * directory can change its mode first. To root's command root's files are its own. */
 static bool is_movable(const char *folder, const char *path)
 {
 	struct stat around, own;
 
 	if (stat(folder, &around) < 0 || lstat(path, &own) < 0)
 		return false;
-	if (geteuid() == 0)
-		return around.st_uid != 0 || (around.st_mode & S_IWOTH) ||
-		       (around.st_gid != 0 && (around.st_mode & S_IWGRP));
-	if (around.st_uid == geteuid())
+	if (geteuid() == 0 || around.st_uid == geteuid())
 		return true;
 	if ((around.st_mode & S_ISVTX) && own.st_uid != geteuid())
 		return false;

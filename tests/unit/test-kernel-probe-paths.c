@@ -193,6 +193,19 @@ static void knows_links_in_directories_that_the_command_may_write_to(void)
 	expect_eq(rmdir(in_place("own")), 0);
 }
 
+static void knows_that_the_command_of_root_may_replace_its_links(void)
+{
+	static const char path[] = "/usr/bin/sh";
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	NEEDS_ROOT();
+	expect_eq(probe_at(&rig, path), 0);
+	expect_eq(rig.search.links.n_rows, 1);
+	const struct host_link *link = rig.search.links.rows;
+	expect_str(link->path, path);
+	expect_eq(link->n_movable, strlen(path));
+}
+
 /* By its name, nobody could replace the link itself. In a sticky directory only owners rename. */
 static void knows_links_in_directories_that_the_command_may_rename(void)
 {
@@ -436,6 +449,7 @@ static const struct test tests[] = {
 	TEST(a_link_with_a_slash_at_its_end_leads_to_no_file),
 	TEST(remembers_each_link_once_and_sorted),
 	TEST(knows_links_in_directories_that_the_command_may_write_to),
+	TEST(knows_that_the_command_of_root_may_replace_its_links),
 	TEST(knows_links_in_directories_that_the_command_may_rename),
 	TEST(refuses_a_link_of_another_user),
 	TEST(an_ordinary_users_own_links_are_refused),
