@@ -448,6 +448,15 @@ static unsigned granted_elsewhere(const struct planner *planner, const struct pl
 	return granted;
 }
 
+/* May Landlock grant reading the file because of a rule for another name of it, a hard link or one
+ * below a bind mount of the host? Where something else is left to do with the file, a mask would
+ * take that away. */
+static bool may_have_other_names(const struct place *place)
+{
+	return place->facts && place->facts->kind == HOST_FILE &&
+	       !(place->rights & RIGHTS_SEEN & ~(unsigned)(RIGHT_EXISTS | RIGHT_LIST));
+}
+
 /* Finds what is denied at the place, and granted where a mount shows a directory around it under
  * another name: a file has the rights of either name, but a denial of one holds for that one. In
  * each mount the kernel goes up to the root of the mount. */
@@ -455,7 +464,7 @@ static unsigned find_denied_here(struct planner *planner, const struct place *pl
 				 const struct shown *carrier)
 {
 	const struct asked_path asked = place_asked(place);
-	unsigned granted = 0, denied = 0;
+	unsigned granted = may_have_other_names(place) ? RIGHT_READ : 0, denied = 0;
 	const char *at = place->path;
 	struct step_origin origin;
 

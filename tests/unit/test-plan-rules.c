@@ -690,6 +690,47 @@ static void a_denial_holds_beside_a_mount_of_the_directory_around_it(void)
 	expect(find_step(&planning, STEP_MASK, "/srv/a/b/key"));
 }
 
+/* Landlock's rule for a file is one for all its hard links, and one for a directory also holds
+ * below a bind mount of the host. */
+static void a_denial_holds_for_one_name_of_a_file(void)
+{
+	static const char *const denied[] = { "fs.read", "fs.*" };
+
+	for (size_t i = 0; i < N_ELEMENTS(denied); i++) {
+		_cleanup_planning_ struct planning planning;
+		char rules[512];
+
+		(void)snprintf(
+			rules, sizeof(rules),
+			"- {name: names, match: {op: fs.list, path: /srv/a}, action: allow}\n"
+			"- {name: other, match: {op: fs.read, path: /srv/b/key}, action: allow}\n"
+			"- {name: key, match: {op: %s, path: /srv/a/key}, action: deny}\n",
+			denied[i]);
+		open_policy(&planning, rules);
+		know(&planning, "/srv/a", HOST_DIRECTORY);
+		know(&planning, "/srv/a/key", HOST_FILE);
+		know(&planning, "/srv/b/key", HOST_FILE);
+		expect_plan(&planning);
+		expect(find_step(&planning, STEP_MASK, "/srv/a/key"));
+		expect(find_step(&planning, STEP_BIND, "/srv/b/key"));
+	}
+}
+
+/* A mask would take away what is allowed. */
+static void a_file_that_may_be_written_and_not_read_has_no_mask(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(
+		&planning,
+		"- {name: names, match: {op: [fs.list, fs.write], path: /srv/a}, action: allow}\n"
+		"- {name: key, match: {op: fs.read, path: /srv/a/key}, action: deny}\n");
+	know(&planning, "/srv/a", HOST_DIRECTORY);
+	know(&planning, "/srv/a/key", HOST_FILE);
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_MASK, "/srv/a/key"));
+}
+
 /* A mount of its own ends the way up. */
 static void a_directory_with_its_own_mount_keeps_its_rights_beside_that(void)
 {
@@ -763,6 +804,8 @@ static const struct test tests[] = {
 	TEST(refuses_an_exception_whose_link_leads_into_a_mount),
 	TEST(a_denial_by_the_name_in_the_mount_holds_for_links),
 	TEST(a_denial_holds_beside_a_mount_of_the_directory_around_it),
+	TEST(a_denial_holds_for_one_name_of_a_file),
+	TEST(a_file_that_may_be_written_and_not_read_has_no_mask),
 	TEST(a_directory_with_its_own_mount_keeps_its_rights_beside_that),
 	TEST(a_denial_holds_where_a_mount_hides_a_link_that_a_rule_names),
 	TEST_END,
