@@ -265,6 +265,21 @@ enum obstacle {
 	OBSTACLE_OVERLAY, /* an overlay is mounted noexec, unless exec is allowed for all of it */
 };
 
+static bool is_carried(const struct noter *noter, const char *path)
+{
+	return judge_carries(noter->judge, noter->request, path, is_place_granted, noter);
+}
+
+/* Finds the obstacle to make a file in the directory @parent. */
+static enum obstacle find_obstacle_in(const struct noter *noter, const char *parent)
+{
+	if (!is_about(noter, "fs.write") || kind_of(noter, parent) != S_IFDIR)
+		return OBSTACLE_NONE;
+	if (!has_right(noter, "fs.write", parent))
+		return OBSTACLE_MISSING;
+	return is_carried(noter, parent) ? OBSTACLE_NONE : OBSTACLE_UNSHOWN;
+}
+
 /* Finds the obstacle at @path, which has no links. @ret is the masked path, or that around it. */
 static enum obstacle find_obstacle(const struct noter *noter, const char *path,
 				   char ret[static PATH_MAX], const char **ret_operation)
@@ -278,10 +293,7 @@ static enum obstacle find_obstacle(const struct noter *noter, const char *path,
 		return is_seen && strcmp(ret, path) == 0 ? OBSTACLE_NONE : OBSTACLE_MASK;
 	(void)snprintf(ret, PATH_MAX, "%.*s", (int)parent_length(path), path);
 	if (!kind)
-		return is_about(noter, "fs.write") && kind_of(noter, ret) == S_IFDIR &&
-				       !has_right(noter, wanted, ret)
-			       ? OBSTACLE_MISSING
-			       : OBSTACLE_NONE;
+		return find_obstacle_in(noter, ret);
 	if (is_about(noter, "exec") &&
 	    judge_find_overlay(noter->judge, noter->request, path, ret) &&
 	    !has_right(noter, wanted, ret))
@@ -289,9 +301,7 @@ static enum obstacle find_obstacle(const struct noter *noter, const char *path,
 	if (is_seen ? is_shown(noter, path)
 		    : has_right(noter, wanted, path) &&
 			      (!is_about(noter, "exec") || has_right(noter, "fs.read", path)))
-		return judge_carries(noter->judge, noter->request, path, is_place_granted, noter)
-			       ? OBSTACLE_NONE
-			       : OBSTACLE_UNSHOWN;
+		return is_carried(noter, path) ? OBSTACLE_NONE : OBSTACLE_UNSHOWN;
 	place = judge_find_place(noter->judge, noter->request, path);
 	(void)snprintf(ret, PATH_MAX, "%s", place ? place : path);
 	return strcmp(ret, path) == 0 ? OBSTACLE_DIRECTORY : OBSTACLE_AROUND;

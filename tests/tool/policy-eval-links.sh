@@ -130,6 +130,16 @@ check a_missing_file_is_noted out_has 'does not exist on this host'
 run begin_spawn -q --policy "$work/p.yaml" -- sh -c "ls '$project/shown' || echo x >'$project/both/file' || echo x >'$project/hidden/new'"
 check the_sandbox_refuses_all_three eval '! has_status 0 && ! has_status 125'
 
+# An exception of a denial shows nothing, not even to make a new file.
+mkdir "$project/both/sub"
+chmod 777 "$project/both/sub"
+rules "  - {name: all, match: {op: fs.write, path: $project/both}, action: allow}" \
+	"  - {name: none, match: {op: fs.*, path: $project/both}, except: [{path: $project/both/sub}], action: deny}"
+run sbx-policy eval "$work/p.yaml" fs.write "$project/both/sub/new"
+check a_new_file_in_a_directory_that_is_not_shown_is_noted out_has "a sandbox does not show '$project/both/sub/new', because no rule names it"
+run begin_spawn -q --policy "$work/p.yaml" -- sh -c "echo x >'$project/both/sub/new'"
+check no_sandbox_makes_it eval '! has_status 0 && ! has_status 125'
+
 # A link in a project in /tmp, where a rule also allows all of the private /tmp.
 ln -s file "$project/both/link"
 rules "  - {name: tmp, match: {op: fs.*, path: /tmp}, action: allow}" \
