@@ -545,7 +545,8 @@ static bool is_replaceable(struct planner *planner, const struct host_link *link
 	parent = planner_keep_bytes(planner, link->path, n_parent);
 	carrier = plan_find_carrier(plan, parent);
 	if (plan->tier == TIER_FULL &&
-	    (!carrier || carrier->kind != STEP_BIND || plan_find_carrier(plan, path) != carrier))
+	    (!carrier || (carrier->kind != STEP_BIND && carrier->kind != STEP_OVERLAY) ||
+	     plan_find_carrier(plan, path) != carrier))
 		return false;
 	return plan_permits(plan, parent, HOST_DIRECTORY) & RIGHT_WRITE;
 }

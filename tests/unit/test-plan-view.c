@@ -429,6 +429,11 @@ static void refuses_a_denial_through_a_link_that_the_command_could_replace(void)
 		expect_refusal(&planning, -EOPNOTSUPP);
 		expect(says(&planning, "p.yaml:4 'd'", "could replace the link",
 			    "name its target, '/srv/data"));
+		/* It would be in what --out collects. */
+		planning.request.out_directory = "/home/user/changes";
+		planning.request.out_work = "/home/user/work";
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, "p.yaml:4 'd'", "could replace the link", ""));
 	}
 }
 
