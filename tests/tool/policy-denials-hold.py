@@ -303,7 +303,7 @@ class Case:
             return [kind, path]
         if kind == "--out":
             self.allowed.append(Place(self.project, FILES | {"exec"}))
-            return [kind, str(self.tree.top / "out")] if self.rng.random() < 0.3 else []
+            return [kind, str(self.tree.top / "changes" / "out")] if self.rng.random() < 0.6 else []
         if kind in ("--deny", "--deny-write"):
             self.denied.append(Place(path, everything if kind == "--deny" else frozenset({"fs.write"})))
             return [kind, path] if not self.is_planted else []
@@ -364,6 +364,19 @@ def judge_names(case, before, led_to):
         for place in case.denied:
             if place.has(path, "fs.write", False):
                 yield f"name of the host's {path}: was {'changed' if path in after else 'removed'}, denied at {place.path}"
+
+
+def judge_changes(case):
+    """What --out has collected at names that are denied."""
+    out = case.tree.top / "changes" / "out"
+    for folder, _, files in os.walk(out):
+        for name in files:
+            path = str(case.project / os.path.relpath(folder, out) / name)
+            if any(place.has(path, "fs.write", real) for place in case.spared for real in (False, True)):
+                continue
+            for place in case.denied if name != "created" else ():
+                if place.has(path, "fs.write", False):
+                    yield f"name of the host's {path}: is among the changes, denied at {place.path}"
 
 
 def find_written(top):
@@ -433,7 +446,7 @@ def judge_file(case, access, path):
 
 
 def judge(case, known, found, before, led_to):
-    violations = set(judge_names(case, before, led_to))
+    violations = {*judge_names(case, before, led_to), *judge_changes(case)}
     for line in found:
         access, path, real, inode, identity = line.split("\t")
         host = known.get(identity) or known.get(inode)
@@ -444,7 +457,7 @@ def judge(case, known, found, before, led_to):
         if why:
             violations.add(f"{access} {path}: possible, is {host}, {why}")
     for access, path in find_written(case.tree.top):
-        if is_at_or_below(path, str(case.tree.top / "out")):
+        if is_at_or_below(path, str(case.tree.top / "changes")):
             continue
         at = path if access == "write" else os.path.dirname(path)
         status = os.stat(at)
@@ -481,7 +494,7 @@ def make_top(rng, is_root):
     places = ["/tmp"] + (["/srv"] if os.access("/srv", os.W_OK) else [])
     top = pathlib.Path(tempfile.mkdtemp(prefix="sbx-denials-", dir="/usr/local/share" if is_root else rng.choice(places)))
     top.chmod(0o755)
-    for name in ("m", "out", "home", "run"):
+    for name in ("m", "changes", "home", "run"):
         (top / name).mkdir(mode=0o700)
         if os.geteuid() == 0 and not is_root:
             os.chown(top / name, agrees.USER, agrees.USER)
