@@ -75,6 +75,8 @@ int heads_watch(struct tool_run *run, struct audit_log *log, struct sbx_error *e
 
 #define SOCKET_MODE 0660
 #define SHED "shed"
+/* The most that are open before the service listens: directory, segment, journal, spool, timers. */
+#define FDS_OF_LOG 12
 
 static const char *const on_full_names[] = { "block", SHED, NULL };
 
@@ -284,6 +286,8 @@ static int start(struct daemon *daemon, struct sbx_error *err)
 		return r;
 	/* A mistake must not leave a new log. */
 	r = service_check_usual(daemon->service, COLLECT_SOCKET, values->socket, err);
+	if (r >= 0)
+		r = service_check_room(daemon->service, COLLECT_SOCKET, FDS_OF_LOG, err);
 	if (r < 0)
 		return r;
 	r = open_log(daemon, err);

@@ -115,7 +115,7 @@ int log_find_segment(int directory, char ret[SEGMENT_NAME_SIZE])
 	bool is_found = false;
 
 	if (!dir)
-		return -EIO;
+		return -errno;
 	while ((entry = readdir(dir)))
 		if (strspn(entry->d_name, "0123456789") == SEGMENT_DIGITS &&
 		    strcmp(entry->d_name + SEGMENT_DIGITS, ".db") == 0 &&
@@ -269,7 +269,7 @@ int audit_log_create(const struct audit_log_options *options, struct sbx_error *
 		return directory;
 	r = log_find_segment(directory, name);
 	if (r < 0)
-		return r;
+		return log_fail(err, r, options->directory, NULL, "check the file system");
 	if (r > 0)
 		return error_fill(err, -EEXIST, "it exists already",
 				  "see its key with 'sbx-audit key', or name another directory "

@@ -227,19 +227,19 @@ int listen_open(const char *path, mode_t mode, bool takes_fds, struct listen_soc
 
 /* The kernel hands out the lowest free fd, so limit minus that fd is an upper bound of the free
  * ones. */
-static int check_room(int fd)
+static int check_room(int fd, size_t n_fds)
 {
 	struct rlimit limit;
 	_cleanup_close_ int lowest = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 
 	if (lowest < 0 || getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return -errno;
-	return (rlim_t)lowest + N_FDS_SPARE < limit.rlim_cur ? 0 : -EMFILE;
+	return (rlim_t)lowest + n_fds < limit.rlim_cur ? 0 : -EMFILE;
 }
 
 int listen_accept(int fd)
 {
-	int r = check_room(fd);
+	int r = check_room(fd, N_FDS_SPARE);
 
 	if (r < 0)
 		return r;
@@ -247,9 +247,9 @@ int listen_accept(int fd)
 	return r < 0 ? -errno : r;
 }
 
-int listen_check_room(int fd, const char *name, struct sbx_error *err)
+int listen_check_room(int fd, size_t n_fds, const char *name, struct sbx_error *err)
 {
-	int r = check_room(fd);
+	int r = check_room(fd, n_fds + N_FDS_SPARE);
 
 	return r < 0 ? error_fill(err, r, "the limit of open files leaves no room for a client",
 				  "raise it: ulimit -n, or LimitNOFILE= in the unit",

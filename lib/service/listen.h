@@ -54,5 +54,5 @@ int listen_check(const char *path, struct sbx_error *err);
  * clients never get the last ones: -EMFILE once only these are left.
  */
 int listen_accept(int fd);
-/* Would listen_accept() accept a client, beside what the process has open now? */
-int listen_check_room(int fd, const char *name, struct sbx_error *err);
+/* Would listen_accept() accept a client, beside what the process has open now and @n_fds more? */
+int listen_check_room(int fd, size_t n_fds, const char *name, struct sbx_error *err);

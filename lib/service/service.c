@@ -316,7 +316,7 @@ int service_listen(struct service *service, const char *name, const char *path, 
 	r = open_socket(service, name, path, mode, clients, &listener->socket, err);
 	if (r < 0)
 		return r;
-	r = listen_check_room(listener->socket.fd, name, err);
+	r = listen_check_room(listener->socket.fd, 0, name, err);
 	if (r < 0)
 		return r;
 	r = sd_event_add_io(service->event, &listener->source, listener->socket.fd, EPOLLIN,
@@ -388,6 +388,12 @@ int service_check_usual(struct service *service, const char *name, const char *p
 		return 0;
 	r = choose_path(service, name, path, &usual, &path, err);
 	return r < 0 || !path ? r : listen_check(path, err);
+}
+
+int service_check_room(struct service *service, const char *name, size_t n_fds,
+		       struct sbx_error *err)
+{
+	return listen_check_room(sd_event_get_fd(service->event), n_fds, name, err);
 }
 
 int service_listen_usual(struct service *service, const char *name, const char *path, mode_t mode,

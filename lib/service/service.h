@@ -55,6 +55,9 @@ int service_listen(struct service *service, const char *name, const char *path, 
 /* Fails as service_listen_usual() would because of the path, before anything else is made. */
 int service_check_usual(struct service *service, const char *name, const char *path,
 			struct sbx_error *err);
+/* Fails as service_listen() would because of the limit of open files, if @n_fds more were open. */
+int service_check_room(struct service *service, const char *name, size_t n_fds,
+		       struct sbx_error *err);
 /* Like service_listen(), but without @path at the default one (see service_add_path()), if the
  * manager passed no socket; creates its directory. */
 int service_listen_usual(struct service *service, const char *name, const char *path, mode_t mode,

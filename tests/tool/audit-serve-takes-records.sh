@@ -28,8 +28,11 @@ check a_second_one_on_the_socket_is_refused err_has 'another process listens the
 check before_a_log_is_made eval '[ -z "$out" ] && [ ! -e "$work/other" ]'
 run sbx-audit serve --log="$work/other" --socket="$work/none/s"
 check a_socket_in_no_directory_is_refused_before_a_log_is_made eval 'err_has "its directory does not exist" && [ ! -e "$work/other" ]'
-run sh -c 'ulimit -n 20 && exec sbx-audit serve --log="$1" --socket="$2"' sh "$work/few" "$work/t"
-check refuses_to_serve_nobody_where_open_files_are_limited err_has 'no room for a client' 'LimitNOFILE='
+for limit in 12 20 24; do
+	run sh -c 'ulimit -n "$0" && exec sbx-audit serve --log="$1" --socket="$2"' "$limit" "$work/few" "$work/t"
+	check "refuses_to_serve_nobody_with_${limit}_open_files" err_has 'no room for a client' 'LimitNOFILE='
+	check "with_${limit}_open_files_it_makes_no_log" test ! -e few
+done
 run sbx-audit serve --log="$work/new" --socket=s
 check a_relative_socket_is_refused_before_a_log_is_made eval 'err_has "begin it with" && [ ! -e "$work/new" ]'
 run sbx-audit serve --log="$work/log" --socket="$work/t" --group-time=1s
