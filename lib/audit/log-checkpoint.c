@@ -112,11 +112,27 @@ static int reload(struct audit_log *log, struct sbx_error *err)
 	return r < 0 ? r : make_verifier(log->log_id, log->key.public_key, &log->verifier, err);
 }
 
-static int advance(struct audit_log *log, struct sbx_error *err)
+/*
+ * The last checkpoint has ended the epoch of the present key: no verifier accepts what it signs
+ * from now on. If the key that the checkpoint names cannot be put in place, nothing is signed until
+ * it can. An attempt may have failed after the key was in place: then there is no next one.
+ */
+static int take_next_key(struct audit_log *log, struct sbx_error *err)
 {
-	int r = key_advance(log->directory, err);
+	struct sbx_error why = { .code = 0 };
+	int r_advance = key_advance(log->directory, &why), r = 0;
 
-	return r < 0 ? r : reload(log, err);
+	if (r_advance == 0 || r_advance == -ENOENT)
+		r = reload(log, err);
+	if (r < 0)
+		return r;
+	if (r_advance < 0 && log->key.epoch < log->epoch_due) {
+		if (err)
+			*err = why;
+		return r_advance;
+	}
+	log->epoch_due = 0;
+	return 0;
 }
 
 /* The key must be the one that signed the last checkpoint, or the one that it names: no verifier
@@ -129,8 +145,10 @@ static int check_key(struct audit_log *log, const struct last *found, struct sbx
 		return fail_key(log->log_id, "its key is not the key of its last checkpoint", err);
 	/* A change of keys was interrupted: complete it. */
 	if (last->is_last_of_epoch && last->epoch == log->key.epoch) {
-		int r = advance(log, err);
+		int r;
 
+		log->epoch_due = last->epoch + 1;
+		r = take_next_key(log, err);
 		if (r < 0)
 			return r;
 	}
@@ -284,8 +302,11 @@ int log_sign(struct audit_log *log, const struct audit_key *next, struct sbx_err
 {
 	struct log_state *now = &log->now;
 	struct audit_hash root;
-	int r = sign(log, next, &root, err);
+	int r = log->epoch_due > 0 ? take_next_key(log, err) : 0;
 
+	if (r < 0)
+		return log_failed(log, r);
+	r = sign(log, next, &root, err);
 	if (r == 0 && next)
 		r = fail_key(log->log_id,
 			     "a checkpoint of its size, which it has not made, is there", err);
@@ -313,8 +334,10 @@ int audit_log_change_key(struct audit_log *log, struct sbx_error *err)
 {
 	_cleanup_audit_key_ struct audit_key next = AUDIT_KEY_INIT;
 	_cleanup_text_ struct text members = TEXT_INIT;
-	int r = key_prepare_next(log->directory, &log->key, &next, err);
+	int r = log->epoch_due > 0 ? take_next_key(log, err) : 0;
 
+	if (r == 0)
+		r = key_prepare_next(log->directory, &log->key, &next, err);
 	if (r < 0)
 		return r;
 	text_addf(&members, "\"epoch\":%llu", (unsigned long long)next.epoch);
@@ -327,7 +350,10 @@ int audit_log_change_key(struct audit_log *log, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	r = audit_log_commit(log, err);
-	return r < 0 ? r : advance(log, err);
+	if (r < 0)
+		return r;
+	log->epoch_due = next.epoch;
+	return take_next_key(log, err);
 }
 
 bool audit_log_can_change_key(const struct audit_log *log)

@@ -55,6 +55,7 @@ struct audit_log {
 	struct redactor *own_redactor;
 	const char *credentials;
 	struct audit_key key;
+	uint64_t epoch_due; /* of the key that has to take the place of @key first, or 0 */
 	struct note_verifier verifier; /* of the current key */
 	char log_id[AUDIT_LOG_ID_SIZE];
 	bool keep_originals;

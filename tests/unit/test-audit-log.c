@@ -410,6 +410,35 @@ static void a_change_of_keys_that_was_cut_short_is_completed(void)
 	free(now.data);
 }
 
+/* A key with a second name cannot be erased. */
+static void signs_nothing_until_the_next_key_is_in_place(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct sbx_error err = { .code = 0 };
+	struct audit_log *log;
+	char path[64], other[64];
+
+	log_place_init(&place);
+	(void)snprintf(path, sizeof(path), "%s/" KEY_NAME, place.log);
+	(void)snprintf(other, sizeof(other), "%s/other", place.log);
+	log = log_made(&place);
+	expect_eq(link(path, other), 0);
+	expect_eq(audit_log_change_key(log, &err), -EPERM);
+	expect(strstr(err.what, "cannot advance the key") != NULL);
+	add_and_commit(log, 1);
+	expect_eq(audit_log_checkpoint(log, NULL), -EPERM);
+	expect_eq(audit_log_change_key(log, NULL), -EPERM);
+	expect_eq(unlink(other), 0);
+	expect_eq(audit_log_checkpoint(log, NULL), 0);
+	expect_eq(audit_log_change_key(log, NULL), 0);
+	add_and_commit(log, 1);
+	expect_eq(audit_log_checkpoint(log, NULL), 0);
+	log = audit_log_free(log);
+	expect_eq(verify_log(&place, NULL, NULL), 5);
+	log = log_opened(&place);
+	(void)audit_log_free(log);
+}
+
 static void refuses_to_go_on_with_a_key_of_another_epoch(void)
 {
 	_cleanup_log_place_ struct log_place place;
@@ -662,6 +691,7 @@ static const struct test tests[] = {
 	TEST(reports_a_directory_without_a_log),
 	TEST(an_epoch_ends_with_the_next_key_signed),
 	TEST(a_change_of_keys_that_was_cut_short_is_completed),
+	TEST(signs_nothing_until_the_next_key_is_in_place),
 	TEST(refuses_to_go_on_with_a_key_of_another_epoch),
 	TEST(refuses_to_go_on_with_another_key_of_the_same_epoch),
 	TEST(a_change_of_keys_is_not_completed_with_a_strange_key),
