@@ -61,6 +61,25 @@ static int errno_of(const struct store *store, int last)
 	return code == 0 && sqlite3_errcode(store->db) == SQLITE_IOERR ? last : code;
 }
 
+static bool has_failed_to_read(sqlite3_file *file)
+{
+	int code = 0;
+
+	return file && file->pMethods &&
+	       file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &code) == SQLITE_OK &&
+	       (code == EIO || code == ENXIO);
+}
+
+/* SQLite reports a file that the kernel could not read (EIO) as one that is malformed. */
+static bool is_unreadable(struct store *store)
+{
+	sqlite3_file *file = NULL, *wal = NULL;
+
+	(void)sqlite3_file_control(store->db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+	(void)sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal);
+	return has_failed_to_read(file) || has_failed_to_read(wal);
+}
+
 int store_fail(struct store *store, const char *doing, struct sbx_error *err)
 {
 	int from_kernel = errno_of(store, errno);
@@ -71,6 +90,9 @@ int store_fail(struct store *store, const char *doing, struct sbx_error *err)
 		return error_fill(err, -from_kernel, NULL, NULL, "cannot %s the segment '%s'",
 				  doing, store->name);
 
+	if (sqlite == SQLITE_CORRUPT && is_unreadable(store))
+		return error_fill(err, code, NULL, fix, "cannot %s the segment '%s'", doing,
+				  store->name);
 	for (size_t i = 0; i < N_ELEMENTS(causes); i++)
 		if (causes[i].sqlite == sqlite) {
 			code = causes[i].code;
@@ -79,7 +101,7 @@ int store_fail(struct store *store, const char *doing, struct sbx_error *err)
 	if (sqlite == SQLITE_IOERR &&
 	    (from_kernel == ENOSPC || from_kernel == EDQUOT || from_kernel == EFBIG)) {
 		code = from_kernel == EFBIG ? -EFBIG : -ENOSPC;
-		why = NULL;
+		why = from_kernel == EDQUOT ? strerror(EDQUOT) : NULL;
 		fix = error_fix_of_write(code);
 	}
 	return error_fill(err, code, why, fix, "cannot %s the segment '%s'", doing, store->name);

@@ -642,6 +642,49 @@ static void a_time_of_zero_is_a_time(void)
 	}
 }
 
+/* ---- a disk that fails ---- */
+
+static int reads_left; /* until one of them fails */
+
+static ssize_t read_or_fail(int fd, void *bytes, size_t n, off_t at)
+{
+	if (reads_left-- != 0)
+		return pread(fd, bytes, n, at);
+	errno = EIO;
+	return -1;
+}
+
+static void set_pread(void *function)
+{
+	static const char *const names[] = { "pread", "pread64" };
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+
+	for (size_t i = 0; i < 2; i++)
+		expect_eq(vfs->xSetSystemCall(vfs, names[i], (sqlite3_syscall_ptr)function),
+			  SQLITE_OK);
+}
+
+static void a_disk_that_cannot_be_read_is_no_tampering(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct verify_report report;
+	int n = 0;
+
+	log_filled(&place);
+	set_pread((void *)(uintptr_t)read_or_fail);
+	do {
+		reads_left = n++;
+		report = verified_alone(&place);
+		/* What could not be read ahead is read again. */
+		if (report.verdict == VERIFY_INTACT)
+			continue;
+		expect_verdict(report, VERIFY_UNREADABLE);
+		expect_str(report.finding.fix, "check the file system");
+	} while (reads_left < 0);
+	set_pread(NULL);
+	expect(n > 5);
+}
+
 static const struct test tests[] = {
 	TEST(an_unchanged_log_is_intact),
 	TEST(without_a_key_it_says_that_the_log_is_its_own_witness),
@@ -667,6 +710,7 @@ static const struct test tests[] = {
 	TEST(a_witness_of_two_logs_is_refused),
 	TEST(all_that_was_witnessed_is_reproduced),
 	TEST(a_time_of_zero_is_a_time),
+	TEST(a_disk_that_cannot_be_read_is_no_tampering),
 	TEST_END,
 };
 
