@@ -47,10 +47,12 @@ bool is_young(const struct stat *st)
 	return made_usec + YOUNG_USEC > now_usec && made_usec < now_usec + YOUNG_USEC;
 }
 
-static void say(const struct cleanup *cleanup, const char *done, const char *would)
+/* @r is the result of what was done; it is returned. */
+static int say(const struct cleanup *cleanup, int r, const char *done, const char *would)
 {
-	if (!cleanup->is_quiet)
-		ctl_say(cleanup->ctl, cleanup->registration->id, cleanup->dry_run ? would : done);
+	if (r == 0 && !cleanup->is_quiet)
+		ctl_say(cleanup->ctl, cleanup->id, cleanup->dry_run ? would : done);
+	return r;
 }
 
 /* Killing PID 1 of the sandbox kills its whole PID namespace. */
@@ -65,13 +67,14 @@ static int end_init(struct cleanup *cleanup)
 		return 0;
 	if (pidfd < 0)
 		return pidfd;
-	say(cleanup, "killed its processes", "would kill its processes");
-	if (cleanup->dry_run)
-		return 0;
-	r = pidfd_kill(pidfd, SIGKILL);
+	r = cleanup->dry_run ? 1 : pidfd_kill(pidfd, SIGKILL);
 	if (r == 0)
 		r = wait_for_pidfd(pidfd, KILL_WAIT_USEC);
-	return r == 0 ? -ETIMEDOUT : r < 0 && r != -ESRCH ? r : 0;
+	return say(cleanup,
+		   r == 0		  ? -ETIMEDOUT
+		   : r < 0 && r != -ESRCH ? r
+					  : 0,
+		   "killed its processes", "would kill its processes");
 }
 
 static int empty_cgroup(struct cleanup *cleanup)
@@ -83,12 +86,10 @@ static int empty_cgroup(struct cleanup *cleanup)
 		return cgroup == -ENOENT ? 0 : cgroup;
 	if (cgroup_is_empty(cgroup))
 		return 0;
-	say(cleanup, "killed what was in its cgroup", "would kill what is in its cgroup");
-	if (cleanup->dry_run)
-		return 0;
-	r = cgroup_kill_all(cgroup);
+	r = cleanup->dry_run ? 0 : cgroup_kill_all(cgroup);
 	/* systemd may remove its scope at the same time. */
-	return r < 0 && r != -ENOENT && r != -ENODEV ? r : 0;
+	return say(cleanup, r < 0 && r != -ENOENT && r != -ENODEV ? r : 0,
+		   "killed what was in its cgroup", "would kill what is in its cgroup");
 }
 
 static int remove_cgroup(struct cleanup *cleanup)
@@ -99,8 +100,8 @@ static int remove_cgroup(struct cleanup *cleanup)
 		return cgroup == -ENOENT ? 0 : cgroup;
 	if (cgroup_is_units(cleanup->entry.cgroup))
 		return 0;
-	say(cleanup, "removed its cgroup", "would remove its cgroup");
-	return cleanup->dry_run ? 0 : cgroup_remove(cleanup->entry.cgroup);
+	return say(cleanup, cleanup->dry_run ? 0 : cgroup_remove(cleanup->entry.cgroup),
+		   "removed its cgroup", "would remove its cgroup");
 }
 
 /* The parent of --out may have files of other users: remove only a name that sbx has made. */
@@ -109,6 +110,7 @@ static int discard_work(struct cleanup *cleanup, const char *path)
 	_cleanup_close_ int parent = -EBADF;
 	char directory[PATH_MAX];
 	struct stat st;
+	int r = 0;
 
 	if (!path || !path_is_normal(path) || !is_work_directory(path_last(path)))
 		return 0;
@@ -119,12 +121,13 @@ static int discard_work(struct cleanup *cleanup, const char *path)
 	if (st.st_uid != geteuid())
 		return -EPERM;
 	if (S_ISREG(st.st_mode)) {
-		say(cleanup, "removed its unfinished archive",
-		    "would remove its unfinished archive");
-		return cleanup->dry_run || unlinkat(parent, path_last(path), 0) == 0 ? 0 : -errno;
+		if (!cleanup->dry_run && unlinkat(parent, path_last(path), 0) < 0)
+			r = -errno;
+		return say(cleanup, r, "removed its unfinished archive",
+			   "would remove its unfinished archive");
 	}
-	say(cleanup, "removed its work directory", "would remove its work directory");
-	return cleanup->dry_run ? 0 : directory_discard(parent, path_last(path));
+	r = cleanup->dry_run ? 0 : directory_discard(parent, path_last(path));
+	return say(cleanup, r, "removed its work directory", "would remove its work directory");
 }
 
 /* The last WORK_SUFFIX in it: the name of --out may contain one, too. */
@@ -251,19 +254,21 @@ static int record_end(struct cleanup *cleanup)
 	if (cleanup->entry.state == SANDBOX_DESTROYED || (!has_run && !cleanup->keeps_directory))
 		return 0;
 	r = cleanup->dry_run ? 0 : write_end(cleanup);
-	if (r == 0)
-		say(cleanup, "recorded that it was killed", "would record that it was killed");
-	return r;
+	return say(cleanup, r, "recorded that it was killed", "would record that it was killed");
 }
 
 static int finish_directory(struct cleanup *cleanup)
 {
+	int r;
+
 	if (cleanup->keeps_directory)
 		return 0;
-	say(cleanup, "removed its directory", "would remove its directory");
-	return cleanup->dry_run
-		       ? 0
-		       : registration_remove(cleanup->ctl->registry, cleanup->registration);
+	r = cleanup->dry_run ? 0
+			     : registration_remove(cleanup->ctl->registry, cleanup->registration);
+	if (r == -ENOTEMPTY)
+		(void)error_fill(&cleanup->why, r, "sbx has not made them",
+				 "move them away; then repeat 'sbx-ctl gc'", "it contains files");
+	return say(cleanup, r, "removed its directory", "would remove its directory");
 }
 
 static const struct {
@@ -280,11 +285,11 @@ static const struct {
 };
 
 /* With the reason and the fix of the step, if it knows them. */
-static int fail_step(const struct cleanup *cleanup, int code, const char *doing, const char *id,
+static int fail_step(const struct cleanup *cleanup, int code, const char *doing,
 		     struct sbx_error *err)
 {
 	const struct sbx_error *why = &cleanup->why;
-	int r = ctl_fail(err, code, doing, id, NULL,
+	int r = ctl_fail(err, code, doing, cleanup->id, NULL,
 			 why->code ? why->fix
 				   : "repeat 'sbx-ctl gc' as the user whose sandbox it is, or as "
 				     "root");
@@ -296,15 +301,13 @@ static int fail_step(const struct cleanup *cleanup, int code, const char *doing,
 
 int cleanup_run(struct cleanup *cleanup, struct sbx_error *err)
 {
-	char id[SANDBOX_ID_MAX + 1];
 	int first = 0;
 
-	(void)snprintf(id, sizeof(id), "%s", cleanup->registration->id);
 	for (size_t i = 0; i < N_ELEMENTS(steps); i++) {
 		int r = steps[i].needs_all && first < 0 ? 0 : steps[i].run(cleanup);
 
 		if (r < 0 && first == 0)
-			first = fail_step(cleanup, r, steps[i].failing, id, err);
+			first = fail_step(cleanup, r, steps[i].failing, err);
 	}
 	return first;
 }
@@ -318,15 +321,17 @@ int cleanup_claim(struct cleanup *cleanup, struct ctl *ctl, const char *id,
 	if (r < 0)
 		return r;
 	*cleanup = (struct cleanup){ .ctl = ctl, .registration = registration };
+	(void)snprintf(cleanup->id, sizeof(cleanup->id), "%s", id);
 	/* A sandbox made by sbx-ctl create is kept until sbx-ctl remove. */
 	cleanup->keeps_directory =
 		faccessat(registration->directory, SANDBOX_CONFIGURATION_NAME, F_OK, 0) == 0;
 	/* No other process changes it while it is locked. */
 	r = registry_read(ctl->registry, id, &ctl->arena, &cleanup->entry, &is_alive, NULL);
 	/* An unreadable state names no processes or cgroup: only the directory can be removed. */
-	if (r == -EBADMSG || r == -EFBIG || r == -EINVAL)
+	if (r == -EBADMSG || r == -EFBIG || r == -EINVAL || r == -EISDIR || r == -ELOOP ||
+	    r == -ENXIO)
 		cleanup->entry =
-			(struct sandbox_entry){ .id = registration->id, .state = SANDBOX_RUNNING };
+			(struct sandbox_entry){ .id = cleanup->id, .state = SANDBOX_RUNNING };
 	else if (r < 0)
 		return ctl_fail(err, r, "look at", id, NULL, "check the runtime directory");
 	return 0;

@@ -148,6 +148,7 @@ bool cgroup_is_units(const char *path);
 struct cleanup {
 	struct ctl *ctl;
 	struct registration *registration;
+	char id[SANDBOX_ID_MAX + 1]; /* registration_remove() forgets it */
 	struct sandbox_entry entry;
 	bool keeps_directory; /* keep its log and status */
 	bool dry_run;

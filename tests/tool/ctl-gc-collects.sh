@@ -117,10 +117,19 @@ empty: removed its directory'
 check a_killed_start_has_ended state_is begun DESTROYED
 check one_that_waits_is_kept state_is waits CREATING
 
+mkdir -m 700 "$sandboxes/loop" "$sandboxes/socket"
+ln -s state.json "$sandboxes/loop/state.json"
+python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$sandboxes/socket/state.json"
+run sbx-ctl gc
+check gc_removes_what_has_no_file_as_its_state out_is 'loop: removed its directory
+socket: removed its directory'
+
 # A directory that cannot be cleaned up does not prevent the others from being cleaned up.
 mkdir -m 700 "$sandboxes/a1" "$sandboxes/a1/strange" "$sandboxes/a2"
 run sbx-ctl gc
 check gc_reports_a_directory_that_it_cannot_remove err_has "cannot remove the directory of 'a1'"
+check and_says_why err_has 'it contains files: sbx has not made them'
+check and_does_not_say_that_it_has_removed_it out_is 'a2: removed its directory'
 check the_next_one_is_removed_all_the_same is_gone a2
 rmdir "$sandboxes/a1/strange" "$sandboxes/a1"
 
