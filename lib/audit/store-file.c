@@ -52,13 +52,14 @@ static const struct {
 
 /*
  * The reason for SQLite's "disk I/O error". If a write to the WAL fails, because of RLIMIT_FSIZE or
- * a quota for example, sqlite3_system_errno() returns 0, but errno is still that of write(2).
+ * a quota for example, sqlite3_system_errno() returns 0 or that of an earlier failure, but errno is
+ * still that of write(2).
  */
 static int errno_of(const struct store *store, int last)
 {
-	int code = sqlite3_system_errno(store->db);
-
-	return code == 0 && sqlite3_errcode(store->db) == SQLITE_IOERR ? last : code;
+	return sqlite3_errcode(store->db) == SQLITE_IOERR && last != 0
+		       ? last
+		       : sqlite3_system_errno(store->db);
 }
 
 static bool has_failed_to_read(sqlite3_file *file)
@@ -98,9 +99,9 @@ int store_fail(struct store *store, const char *doing, struct sbx_error *err)
 			code = causes[i].code;
 			fix = causes[i].fix;
 		}
-	if (sqlite == SQLITE_IOERR &&
-	    (from_kernel == ENOSPC || from_kernel == EDQUOT || from_kernel == EFBIG)) {
-		code = from_kernel == EFBIG ? -EFBIG : -ENOSPC;
+	if (sqlite == SQLITE_IOERR && (from_kernel == ENOSPC || from_kernel == EDQUOT ||
+				       from_kernel == EFBIG || from_kernel == EROFS)) {
+		code = from_kernel == EDQUOT ? -ENOSPC : -from_kernel;
 		why = from_kernel == EDQUOT ? strerror(EDQUOT) : NULL;
 		fix = error_fix_of_write(code);
 	}

@@ -104,6 +104,7 @@ static int store_run(struct store *store, enum store_statement which, const stru
 
 	if (!statement)
 		return r;
+	errno = 0; /* store_fail() takes it for that of this statement */
 	for (size_t i = 0; sqlite == SQLITE_OK && i < n_values; i++)
 		sqlite = bind_value(statement, (int)i + 1, &values[i]);
 	if (sqlite != SQLITE_OK || sqlite3_step(statement) != SQLITE_DONE)

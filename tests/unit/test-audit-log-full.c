@@ -6,6 +6,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -280,11 +281,65 @@ static void a_limit_of_file_sizes_is_named(void)
 	expect_str(err.fix, "raise the limit of file sizes: ulimit -f");
 }
 
+/* ---- a file system that fails in one way after the other ---- */
+
+static int write_error; /* 0: writes succeed */
+
+static ssize_t write_or_fail(int fd, const void *bytes, size_t n, off_t at)
+{
+	if (write_error == 0)
+		return pwrite(fd, bytes, n, at);
+	errno = write_error;
+	return -1;
+}
+
+static void set_pwrite(void *function)
+{
+	static const char *const names[] = { "pwrite", "pwrite64" };
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+
+	for (size_t i = 0; i < 2; i++)
+		expect_eq(vfs->xSetSystemCall(vfs, names[i], (sqlite3_syscall_ptr)function),
+			  SQLITE_OK);
+}
+
+static void each_failure_has_its_own_reason(void)
+{
+	static const struct {
+		int code, result;
+		const char *why;
+	} failures[] = {
+		{ EDQUOT, -ENOSPC, "Disk quota exceeded" },
+		{ EROFS, -EROFS, "" },
+		{ EIO, -EIO, "disk I/O error" },
+		{ EDQUOT, -ENOSPC, "Disk quota exceeded" },
+	};
+	_cleanup_log_place_ struct log_place place;
+	struct sbx_error err = { .code = 0 };
+	struct audit_log *log;
+
+	log_place_init(&place);
+	log = log_made(&place);
+	set_pwrite((void *)(uintptr_t)write_or_fail);
+	for (size_t i = 0; i < N_ELEMENTS(failures); i++) {
+		write_error = failures[i].code;
+		expect_eq(log_add_n(log, "syscall", i, NULL), 0);
+		expect_eq(audit_log_commit(log, &err), failures[i].result);
+		expect_str(err.why, failures[i].why);
+	}
+	write_error = 0;
+	expect_eq(log_add_n(log, "syscall", 4, NULL), 0);
+	expect_eq(audit_log_commit(log, NULL), 0);
+	set_pwrite(NULL);
+	(void)audit_log_free(log);
+}
+
 static const struct test tests[] = {
 	TEST(a_full_disk_loses_nothing_that_was_acknowledged),
 	TEST(the_log_says_itself_that_the_disk_was_full),
 	TEST(the_reserve_takes_no_room_that_is_not_there),
 	TEST(a_limit_of_file_sizes_is_named),
+	TEST(each_failure_has_its_own_reason),
 	TEST_END,
 };
 
