@@ -6,7 +6,6 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -14,6 +13,7 @@
 #include "audit-log-place.h"
 #include "audit/verify.h"
 #include "base/fd.h"
+#include "sqlite-call.h"
 
 #define DISK "size=8m,mode=0700"
 #define BALLAST_PAGES 1100 /* leaves too little room for a reserve */
@@ -293,16 +293,6 @@ static ssize_t write_or_fail(int fd, const void *bytes, size_t n, off_t at)
 	return -1;
 }
 
-static void set_pwrite(void *function)
-{
-	static const char *const names[] = { "pwrite", "pwrite64" };
-	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
-
-	for (size_t i = 0; i < 2; i++)
-		expect_eq(vfs->xSetSystemCall(vfs, names[i], (sqlite3_syscall_ptr)function),
-			  SQLITE_OK);
-}
-
 static void each_failure_has_its_own_reason(void)
 {
 	static const struct {
@@ -320,7 +310,7 @@ static void each_failure_has_its_own_reason(void)
 
 	log_place_init(&place);
 	log = log_made(&place);
-	set_pwrite((void *)(uintptr_t)write_or_fail);
+	set_sqlite_call("pwrite", (void *)(uintptr_t)write_or_fail);
 	for (size_t i = 0; i < N_ELEMENTS(failures); i++) {
 		write_error = failures[i].code;
 		expect_eq(log_add_n(log, "syscall", i, NULL), 0);
@@ -330,7 +320,7 @@ static void each_failure_has_its_own_reason(void)
 	write_error = 0;
 	expect_eq(log_add_n(log, "syscall", 4, NULL), 0);
 	expect_eq(audit_log_commit(log, NULL), 0);
-	set_pwrite(NULL);
+	set_sqlite_call("pwrite", NULL);
 	(void)audit_log_free(log);
 }
 

@@ -9,6 +9,7 @@
 #include "audit-verify-rig.h"
 #include "audit/key.h"
 #include "base/base64.h"
+#include "sqlite-call.h"
 
 /* ---- unchanged logs ---- */
 
@@ -654,16 +655,6 @@ static ssize_t read_or_fail(int fd, void *bytes, size_t n, off_t at)
 	return -1;
 }
 
-static void set_pread(void *function)
-{
-	static const char *const names[] = { "pread", "pread64" };
-	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
-
-	for (size_t i = 0; i < 2; i++)
-		expect_eq(vfs->xSetSystemCall(vfs, names[i], (sqlite3_syscall_ptr)function),
-			  SQLITE_OK);
-}
-
 static void a_disk_that_cannot_be_read_is_no_tampering(void)
 {
 	_cleanup_log_place_ struct log_place place;
@@ -671,7 +662,7 @@ static void a_disk_that_cannot_be_read_is_no_tampering(void)
 	int n = 0;
 
 	log_filled(&place);
-	set_pread((void *)(uintptr_t)read_or_fail);
+	set_sqlite_call("pread", (void *)(uintptr_t)read_or_fail);
 	do {
 		reads_left = n++;
 		report = verified_alone(&place);
@@ -681,7 +672,7 @@ static void a_disk_that_cannot_be_read_is_no_tampering(void)
 		expect_verdict(report, VERIFY_UNREADABLE);
 		expect_str(report.finding.fix, "check the file system");
 	} while (reads_left < 0);
-	set_pread(NULL);
+	set_sqlite_call("pread", NULL);
 	expect(n > 5);
 }
 
