@@ -52,9 +52,8 @@ struct doubt {
 	unsigned facts;
 };
 
-struct policy_engine {
-	void *block; /* if the engine compiled the artefact itself */
-	struct artefact artefact;
+/* Views of the artefact, which never changes. */
+struct sections {
 	const struct artefact_header *header;
 	const char *bytes;
 	const struct artefact_source *sources;
@@ -73,13 +72,10 @@ struct policy_engine {
 	const uint32_t *addressed;
 	size_t words_mask;
 	size_t entries_mask;
-	struct guarded_list first_guarded; /* used until the caller sets another list */
-	const struct guarded_list *guarded;
-	const struct builtin_rule *builtins;
-	uint64_t builtin_operations; /* union of all built-in rules' operations */
-	uint64_t exec_bit;
-	uint64_t connect_bit;
-	uint32_t empty_word; /* the word that stands for any host, or NONE */
+};
+
+/* What the decisions write. */
+struct scratch {
 	uint32_t generation;
 	uint32_t *marks;      /* by condition */
 	uint32_t *candidates; /* conditions found by an index */
@@ -87,19 +83,38 @@ struct policy_engine {
 	uint32_t *excepted; /* by rule: stamped if an indexed exception holds */
 	uint32_t *found;    /* matches of the rules that apply, later the rules of the answer */
 	size_t n_found;
-	struct doubt *doubts; /* by rule, about its exceptions */
-	struct policy_dependence dependences[POLICY_DEPENDENCES_MAX];
+	struct doubt *doubts;	 /* by rule, about its exceptions */
 	struct waiting *waiting; /* room for every node */
 	uint32_t *fork_stamps;	 /* the fork's "**" is live, and postings for everything below its
 				    node are marked */
 	uint32_t *word_stamps;	 /* the caller's tags */
+};
+
+/* The request's path. */
+struct split_path {
+	char text[PATH_MAX + 64]; /* a copy padded with slashes, so that it can be read in words */
+	size_t n_components;
+	uint64_t component_bits;			 /* union of node_bit() of the components */
+	struct component components[COMPONENTS_MAX + 1]; /* not initialised */
+};
+
+struct policy_engine {
+	void *block; /* if the engine compiled the artefact itself */
+	struct artefact artefact;
+	struct sections policy;
+	struct guarded_list first_guarded; /* used until the caller sets another list */
+	const struct guarded_list *guarded;
+	const struct builtin_rule *builtins;
+	uint64_t builtin_operations; /* union of all built-in rules' operations */
+	uint64_t exec_bit;
+	uint64_t connect_bit;
+	uint32_t empty_word; /* the word that stands for any host, or NONE */
+	struct scratch scratch;
+	struct policy_dependence dependences[POLICY_DEPENDENCES_MAX];
 	char project_root[PATH_MAX]; /* of the last request; normal */
 	size_t project_root_len;
-	char path[PATH_MAX + 64]; /* a copy padded with slashes, so that it can be read in words */
-	size_t n_components;
-	uint64_t component_bits; /* union of node_bit() of the path's components */
 	struct arena arena;
-	struct component components[COMPONENTS_MAX + 1]; /* not initialised */
+	struct split_path path;
 };
 
 #define HOST_SUFFIXES_MAX HOSTNAME_LABELS_MAX
@@ -148,7 +163,7 @@ const char *query_read(struct policy_engine *engine, const struct policy_request
 /* Starts again for another address of the same query. */
 void query_restart(struct policy_engine *engine, const struct query *query);
 
-/* decide-lookup.c: splits the path into engine->components; false if it is not normal. */
+/* decide-lookup.c: splits the path into engine->path.components; false if it is not normal. */
 bool path_split(struct policy_engine *engine, const char *path);
 /* Both mark the conditions whose primary key holds or is excluded. */
 void lookup_path(struct policy_engine *engine, const struct query *query);
@@ -163,9 +178,9 @@ void rules_judge(struct policy_engine *engine, const struct query *query,
 /* MARK_ bits of a condition; 0 if no look-up found it. */
 static inline uint32_t condition_state(const struct policy_engine *engine, uint32_t condition)
 {
-	uint32_t mark = engine->marks[condition];
+	uint32_t mark = engine->scratch.marks[condition];
 
-	return (mark & ~MARK_STATES) == engine->generation ? mark & MARK_STATES : 0;
+	return (mark & ~MARK_STATES) == engine->scratch.generation ? mark & MARK_STATES : 0;
 }
 
 static inline void mark_condition(struct policy_engine *engine, uint32_t condition, uint32_t state)
@@ -173,10 +188,10 @@ static inline void mark_condition(struct policy_engine *engine, uint32_t conditi
 	uint32_t before = condition_state(engine, condition);
 
 	if (state == MARK_INCLUDED && !(before & MARK_INCLUDED)) {
-		engine->candidates[engine->n_candidates++] = condition;
-		__builtin_prefetch(&engine->conditions[condition]);
+		engine->scratch.candidates[engine->scratch.n_candidates++] = condition;
+		__builtin_prefetch(&engine->policy.conditions[condition]);
 	}
-	engine->marks[condition] = engine->generation | before | state;
+	engine->scratch.marks[condition] = engine->scratch.generation | before | state;
 }
 
 static inline void mark_posting(struct policy_engine *engine, const struct query *query,
@@ -192,23 +207,25 @@ static inline void mark_postings(struct policy_engine *engine, const struct quer
 				 struct artefact_span span)
 {
 	for (uint32_t i = span.first; i < span.first + span.count; i++)
-		mark_posting(engine, query, engine->postings[i]);
+		mark_posting(engine, query, engine->policy.postings[i]);
 }
 
 /* The row of an interned text, or NONE. */
 static inline uint32_t find_word(const struct policy_engine *engine, const char *text, size_t len)
 {
 	uint64_t head = hash_head(text, len);
-	size_t at = hash_bytes(engine->header->seeds[TABLE_WORDS], text, len);
+	size_t at = hash_bytes(engine->policy.header->seeds[TABLE_WORDS], text, len);
 
 	for (size_t i = 0; i < ARTEFACT_PROBES_MAX; i++, at++) {
-		const struct artefact_word *word = &engine->words[at & engine->words_mask];
+		const struct artefact_word *word =
+			&engine->policy.words[at & engine->policy.words_mask];
 
 		if (word->text == ARTEFACT_NONE)
 			return ARTEFACT_NONE;
 		if (word->head == head && word->len == len &&
-		    (len <= 8 || memcmp(engine->bytes + word->text + 8, text + 8, len - 8) == 0))
-			return (uint32_t)(at & engine->words_mask);
+		    (len <= 8 ||
+		     memcmp(engine->policy.bytes + word->text + 8, text + 8, len - 8) == 0))
+			return (uint32_t)(at & engine->policy.words_mask);
 	}
 	return ARTEFACT_NONE;
 }

@@ -77,22 +77,22 @@ static void copy_path(char *to, const char *from, size_t len)
 bool path_split(struct policy_engine *engine, const char *path)
 {
 	size_t len = strnlen(path, PATH_MAX), start = 1;
-	uint64_t seed = engine->header->seeds[TABLE_NODES];
-	struct component *component = engine->components;
+	uint64_t seed = engine->policy.header->seeds[TABLE_NODES];
+	struct component *component = engine->path.components;
 
-	engine->n_components = 0;
-	engine->component_bits = 0;
+	engine->path.n_components = 0;
+	engine->path.component_bits = 0;
 	if (path[0] != '/' || len == PATH_MAX)
 		return false;
 	if (len == 1)
 		return true;
-	copy_path(engine->path, path, len);
-	engine->path[len] = '/';
+	copy_path(engine->path.text, path, len);
+	engine->path.text[len] = '/';
 
 	uint64_t bits = 0;
 
 	for (size_t block = 0; block <= len; block += BLOCK) {
-		uint64_t slashes = find_slashes_of_block(engine->path + block);
+		uint64_t slashes = find_slashes_of_block(engine->path.text + block);
 
 		slashes &= ~UINT64_C(0) << (block == 0); /* without the leading slash */
 		if (len - block < BLOCK - 1)
@@ -101,14 +101,15 @@ bool path_split(struct policy_engine *engine, const char *path)
 			size_t end = block + (size_t)__builtin_ctzll(slashes);
 
 			component->start = (uint16_t)start;
-			if (!read_component(seed, engine->path + start, end - start, component))
+			if (!read_component(seed, engine->path.text + start, end - start,
+					    component))
 				return false;
 			bits |= node_bit(component->hash);
 			start = end + 1;
 		}
 	}
-	engine->component_bits = bits;
-	engine->n_components = (size_t)(component - engine->components);
+	engine->path.component_bits = bits;
+	engine->path.n_components = (size_t)(component - engine->path.components);
 	return true;
 }
 
@@ -144,7 +145,7 @@ static inline const struct artefact_node *find_row(const struct policy_engine *e
 						   const struct artefact_node *node,
 						   const struct component *component)
 {
-	const struct artefact_node *table = engine->nodes + node->children;
+	const struct artefact_node *table = engine->policy.nodes + node->children;
 	uint32_t place = node_place(component->hash, node->table_bits);
 	uint32_t other = node_other_place(component->hash, node->table_bits);
 
@@ -160,10 +161,11 @@ static const struct artefact_node *find_long_child(const struct policy_engine *e
 			      node_other_place(component->hash, node->table_bits) };
 
 	for (size_t i = 0; i < N_ELEMENTS(places); i++) {
-		const struct artefact_node *child = &engine->nodes[node->children + places[i]];
+		const struct artefact_node *child =
+			&engine->policy.nodes[node->children + places[i]];
 
 		if (child->key == component->key && child->len == component->len &&
-		    memcmp(engine->bytes + child->text, engine->path + component->start,
+		    memcmp(engine->policy.bytes + child->text, engine->path.text + component->start,
 			   child->len) == 0)
 			return child;
 	}
@@ -185,7 +187,8 @@ static inline const struct artefact_node *find_child(const struct policy_engine 
 static bool pattern_holds(const struct policy_engine *engine, const struct component *component,
 			  const struct artefact_pattern *pattern)
 {
-	const char *text = engine->bytes + pattern->text, *name = engine->path + component->start;
+	const char *text = engine->policy.bytes + pattern->text,
+		   *name = engine->path.text + component->start;
 	size_t len = pattern->len - 1u; /* length of the literal suffix */
 
 	if (!pattern->suffix)
@@ -199,10 +202,11 @@ static void take_wildcards(struct walk *walk, const struct artefact_fork *fork,
 	const struct policy_engine *engine = walk->engine;
 
 	if (fork->star != ARTEFACT_NONE)
-		push(walk, &engine->nodes[fork->star], component + 1, false);
-	for (uint32_t i = fork->pattern; i != ARTEFACT_NONE; i = engine->patterns[i].next)
-		if (pattern_holds(engine, component, &engine->patterns[i]))
-			push(walk, &engine->nodes[engine->patterns[i].to], component + 1, false);
+		push(walk, &engine->policy.nodes[fork->star], component + 1, false);
+	for (uint32_t i = fork->pattern; i != ARTEFACT_NONE; i = engine->policy.patterns[i].next)
+		if (pattern_holds(engine, component, &engine->policy.patterns[i]))
+			push(walk, &engine->policy.nodes[engine->policy.patterns[i].to],
+			     component + 1, false);
 }
 
 /* The path continues below @node with @component: marks postings for everything below, and pushes
@@ -217,13 +221,13 @@ static void pass_through(struct walk *walk, const struct artefact_node *node,
 	if (!(node->kind & NODE_FORK))
 		return;
 
-	const struct artefact_fork *fork = &engine->forks[node->ends];
+	const struct artefact_fork *fork = &engine->policy.forks[node->ends];
 
-	if (engine->fork_stamps[node->ends] != engine->generation) {
-		engine->fork_stamps[node->ends] = engine->generation;
+	if (engine->scratch.fork_stamps[node->ends] != engine->scratch.generation) {
+		engine->scratch.fork_stamps[node->ends] = engine->scratch.generation;
 		mark_postings(engine, walk->query, fork->below);
 		if (fork->floating != ARTEFACT_NONE)
-			push(walk, &engine->nodes[fork->floating], component, true);
+			push(walk, &engine->policy.nodes[fork->floating], component, true);
 	}
 	if (node->kind & NODE_WILD)
 		take_wildcards(walk, fork, component);
@@ -235,7 +239,8 @@ static void end_in(const struct walk *walk, const struct artefact_node *node)
 	if (node->kind & NODE_HERE)
 		mark_posting(walk->engine, walk->query, node->ends);
 	else if (node->kind & NODE_FORK)
-		mark_postings(walk->engine, walk->query, walk->engine->forks[node->ends].here);
+		mark_postings(walk->engine, walk->query,
+			      walk->engine->policy.forks[node->ends].here);
 }
 
 /* Follows literal children from @node along the components from @next on. */
@@ -261,7 +266,7 @@ static void float_by_wildcards(struct walk *walk, const struct artefact_node *no
 	if (next == walk->end)
 		return;
 	push(walk, node, next + 1, true);
-	take_wildcards(walk, &walk->engine->forks[node->ends], next);
+	take_wildcards(walk, &walk->engine->policy.forks[node->ends], next);
 	if (may_have_child(node, next)) {
 		node = find_child(walk->engine, node, next);
 		if (node)
@@ -304,24 +309,24 @@ static void pop(struct walk *walk)
 		descend(walk, node, waiting->next);
 	else if (node->kind & NODE_WILD)
 		float_by_wildcards(walk, node, waiting->next);
-	else if (node->words & walk->engine->component_bits)
+	else if (node->words & walk->engine->path.component_bits)
 		float_by_literals(walk, node, waiting->next);
 }
 
 void lookup_path(struct policy_engine *engine, const struct query *query)
 {
-	const struct component *first = engine->components;
+	const struct component *first = engine->path.components;
 	struct walk walk = {
 		.engine = engine,
 		.query = query,
-		.end = first + engine->n_components,
-		.top = engine->waiting,
+		.end = first + engine->path.n_components,
+		.top = engine->scratch.waiting,
 	};
 
-	push(&walk, &engine->nodes[0], first, false);
+	push(&walk, &engine->policy.nodes[0], first, false);
 	if (query->n_project_components != NO_PROJECT)
-		push(&walk, &engine->nodes[1], first + query->n_project_components, false);
-	while (walk.top > engine->waiting)
+		push(&walk, &engine->policy.nodes[1], first + query->n_project_components, false);
+	while (walk.top > engine->scratch.waiting)
 		pop(&walk);
 }
 
@@ -334,17 +339,19 @@ static void mark_addressed(struct policy_engine *engine, const struct query *que
 			   struct artefact_span span)
 {
 	for (uint32_t i = span.first; i < span.first + span.count; i++)
-		if (engine->conditions[engine->postings[i] >> 2].primary == MATCH_CIDR)
-			mark_posting(engine, query, engine->postings[i]);
+		if (engine->policy.conditions[engine->policy.postings[i] >> 2].primary ==
+		    MATCH_CIDR)
+			mark_posting(engine, query, engine->policy.postings[i]);
 }
 
 static void lookup(struct policy_engine *engine, const struct query *query,
 		   const struct artefact_value *key)
 {
-	uint64_t hash = hash_value(engine->header->seeds[TABLE_INDEX], key);
+	uint64_t hash = hash_value(engine->policy.header->seeds[TABLE_INDEX], key);
 
 	for (size_t i = 0, at = hash; i < ARTEFACT_PROBES_MAX; i++, at++) {
-		const struct artefact_entry *entry = &engine->entries[at & engine->entries_mask];
+		const struct artefact_entry *entry =
+			&engine->policy.entries[at & engine->policy.entries_mask];
 
 		if (entry->key.kind == ENTRY_EMPTY)
 			return;
@@ -398,14 +405,14 @@ static void lookup_port(struct policy_engine *engine, const struct query *query)
 			.bits[0] = (uint64_t)query->request->port >> (PORT_BITS - length),
 		};
 
-		if (engine->header->prefix_lengths[LENGTHS_PORT] >> length & 1)
+		if (engine->policy.header->prefix_lengths[LENGTHS_PORT] >> length & 1)
 			lookup(engine, query, &key);
 	}
 }
 
 void lookup_network(struct policy_engine *engine, const struct query *query)
 {
-	const uint64_t *lengths = engine->header->prefix_lengths;
+	const uint64_t *lengths = engine->policy.header->prefix_lengths;
 
 	if (query->has_host) {
 		lookup_word(engine, query, ENTRY_HOST, query->host);
@@ -430,6 +437,7 @@ void lookup_unsaid_address(struct policy_engine *engine)
 	size_t n = artefact_n_rows(&engine->artefact, SECTION_ADDRESSED);
 
 	for (size_t i = 0; i < n; i++)
-		if (!(condition_state(engine, engine->addressed[i]) & MARK_INCLUDED))
-			engine->candidates[engine->n_candidates++] = engine->addressed[i];
+		if (!(condition_state(engine, engine->policy.addressed[i]) & MARK_INCLUDED))
+			engine->scratch.candidates[engine->scratch.n_candidates++] =
+				engine->policy.addressed[i];
 }

@@ -27,7 +27,7 @@ static bool is_marked(const struct policy_engine *engine, uint32_t condition)
 
 static bool has_word(const struct policy_engine *engine, struct artefact_span span, uint32_t word)
 {
-	const uint32_t *words = engine->texts + span.first;
+	const uint32_t *words = engine->policy.texts + span.first;
 	size_t low = 0, high = span.count;
 
 	while (low < high) {
@@ -44,7 +44,8 @@ static bool has_word(const struct policy_engine *engine, struct artefact_span sp
 static bool has_tag(const struct policy_engine *engine, struct artefact_span span)
 {
 	for (uint32_t i = span.first; i < span.first + span.count; i++)
-		if (engine->word_stamps[engine->texts[i]] == engine->generation)
+		if (engine->scratch.word_stamps[engine->policy.texts[i]] ==
+		    engine->scratch.generation)
 			return true;
 	return false;
 }
@@ -90,7 +91,7 @@ static bool any_value_holds(const struct policy_engine *engine, const struct que
 			    enum match_key key, struct artefact_span span)
 {
 	for (uint32_t i = span.first; i < span.first + span.count; i++)
-		if (value_holds(engine, query, key, &engine->values[i]))
+		if (value_holds(engine, query, key, &engine->policy.values[i]))
 			return true;
 	return false;
 }
@@ -99,10 +100,10 @@ static bool condition_key_holds(const struct policy_engine *engine, const struct
 				uint32_t condition, enum match_key key)
 {
 	static const struct artefact_lists none;
-	const struct artefact_condition *row = &engine->conditions[condition];
+	const struct artefact_condition *row = &engine->policy.conditions[condition];
 	/* The check of the artefact refuses a condition that has such keys without lists. */
 	const struct artefact_lists *lists =
-		row->lists == ARTEFACT_NONE ? &none : &engine->lists[row->lists];
+		row->lists == ARTEFACT_NONE ? &none : &engine->policy.lists[row->lists];
 
 	switch (key) {
 	case MATCH_PATH:
@@ -132,7 +133,7 @@ static bool condition_key_holds(const struct policy_engine *engine, const struct
 static bool condition_holds(const struct policy_engine *engine, const struct query *query,
 			    uint32_t condition)
 {
-	const struct artefact_condition *row = &engine->conditions[condition];
+	const struct artefact_condition *row = &engine->policy.conditions[condition];
 	uint32_t left = row->keys;
 
 	if (!(row->operations & query->bit))
@@ -156,14 +157,14 @@ static bool has_empty_list(const struct policy_engine *engine, const struct arte
 {
 	if ((keys & 1u << MATCH_CIDR) && row->primary != MATCH_CIDR &&
 	    (row->lists == ARTEFACT_NONE ||
-	     engine->lists[row->lists].values[MATCH_CIDR - MATCH_HOST].count == 0))
+	     engine->policy.lists[row->lists].values[MATCH_CIDR - MATCH_HOST].count == 0))
 		return true;
 	keys &= ~(1u << MATCH_CIDR);
 	if (keys && row->lists == ARTEFACT_NONE)
 		return true;
 	for (int key = MATCH_CALLER; key <= MATCH_MODE; key++)
 		if ((keys & 1u << key) &&
-		    engine->lists[row->lists].texts[key - MATCH_CALLER].count == 0)
+		    engine->policy.lists[row->lists].texts[key - MATCH_CALLER].count == 0)
 			return true;
 	return false;
 }
@@ -173,7 +174,7 @@ static bool has_empty_list(const struct policy_engine *engine, const struct arte
 static bool condition_could_hold(const struct policy_engine *engine, const struct query *query,
 				 uint32_t condition, unsigned *ret_facts)
 {
-	const struct artefact_condition *row = &engine->conditions[condition];
+	const struct artefact_condition *row = &engine->policy.conditions[condition];
 	uint32_t unsaid = row->keys & query->unsaid;
 
 	if (!(row->operations & query->bit) || has_empty_list(engine, row, unsaid))
@@ -208,14 +209,14 @@ static const char *const constraint_reasons[N_CONSTRAINTS] = {
 static void look_up(struct policy_engine *engine, const struct query *query)
 {
 	int operation = __builtin_ctzll(query->bit);
-	struct artefact_span plain = engine->header->plain_of_operation[operation];
+	struct artefact_span plain = engine->policy.header->plain_of_operation[operation];
 
 	if (query->path)
 		lookup_path(engine, query);
 	if (query->has_host || query->request->has_port)
 		lookup_network(engine, query);
 	for (uint32_t i = plain.first; i < plain.first + plain.count; i++)
-		mark_condition(engine, engine->plain[i], MARK_INCLUDED);
+		mark_condition(engine, engine->policy.plain[i], MARK_INCLUDED);
 }
 
 /* A name that is allowed may resolve to any address: this permission is not about special ones. */
@@ -227,7 +228,7 @@ static bool is_closed(const struct query *query, const struct artefact_condition
 
 static enum policy_action default_of(const struct policy_engine *engine, const struct query *query)
 {
-	enum policy_action action = engine->header->defaults[query->operation->kind];
+	enum policy_action action = engine->policy.header->defaults[query->operation->kind];
 
 	return query->address.special || action == POLICY_PASS ? POLICY_DENY : action;
 }
@@ -240,11 +241,11 @@ static bool is_match(const struct artefact_condition *condition)
 static bool is_excepted(const struct policy_engine *engine, const struct query *query,
 			const struct artefact_condition *match)
 {
-	const struct artefact_rule *rule = &engine->rules[match->rule];
+	const struct artefact_rule *rule = &engine->policy.rules[match->rule];
 
 	if (!(match->flags & CONDITION_EXCEPTED))
 		return false;
-	if (engine->excepted[match->rule] == engine->generation)
+	if (engine->scratch.excepted[match->rule] == engine->scratch.generation)
 		return true;
 	for (uint32_t i = 0; i < rule->n_plain_exceptions; i++)
 		if (condition_holds(engine, query, rule->exceptions.first + i))
@@ -254,12 +255,13 @@ static bool is_excepted(const struct policy_engine *engine, const struct query *
 
 static void find_exceptions(struct policy_engine *engine, const struct query *query)
 {
-	for (size_t i = 0; i < engine->n_candidates; i++) {
+	for (size_t i = 0; i < engine->scratch.n_candidates; i++) {
 		const struct artefact_condition *condition =
-			&engine->conditions[engine->candidates[i]];
+			&engine->policy.conditions[engine->scratch.candidates[i]];
 
-		if (!is_match(condition) && condition_holds(engine, query, engine->candidates[i]))
-			engine->excepted[condition->rule] = engine->generation;
+		if (!is_match(condition) &&
+		    condition_holds(engine, query, engine->scratch.candidates[i]))
+			engine->scratch.excepted[condition->rule] = engine->scratch.generation;
 	}
 }
 
@@ -276,32 +278,32 @@ struct tally {
 static unsigned keys_of_plain_exceptions(const struct policy_engine *engine,
 					 const struct artefact_condition *match)
 {
-	const struct artefact_rule *rule = &engine->rules[match->rule];
+	const struct artefact_rule *rule = &engine->policy.rules[match->rule];
 	unsigned keys = 0;
 
 	for (uint32_t i = 0; i < rule->n_plain_exceptions; i++)
-		keys |= engine->conditions[rule->exceptions.first + i].keys;
+		keys |= engine->policy.conditions[rule->exceptions.first + i].keys;
 	return keys;
 }
 
-/* Fills engine->found with the matches of the rules that apply. */
+/* Fills engine->scratch.found with the matches of the rules that apply. */
 static void find_rules(struct policy_engine *engine, const struct query *query, struct tally *tally)
 {
 	unsigned flags = 0, keys = 0;
 
 	find_exceptions(engine, query);
-	for (size_t i = 0; i < engine->n_candidates; i++) {
+	for (size_t i = 0; i < engine->scratch.n_candidates; i++) {
 		const struct artefact_condition *condition =
-			&engine->conditions[engine->candidates[i]];
+			&engine->policy.conditions[engine->scratch.candidates[i]];
 
 		keys |= condition->keys;
 		if (!is_match(condition) || is_closed(query, condition) ||
-		    !condition_holds(engine, query, engine->candidates[i]) ||
+		    !condition_holds(engine, query, engine->scratch.candidates[i]) ||
 		    is_excepted(engine, query, condition))
 			continue;
 		if (condition->flags & CONDITION_EXCEPTED)
 			keys |= keys_of_plain_exceptions(engine, condition);
-		engine->found[engine->n_found++] = engine->candidates[i];
+		engine->scratch.found[engine->scratch.n_found++] = engine->scratch.candidates[i];
 		flags |= condition->flags;
 		tally->is_reached |= policy_permits(condition->action);
 		if (condition->action > tally->verdict)
@@ -330,13 +332,14 @@ static bool is_in_sandbox(const char *wanted, const char *given)
 
 static const char *sandbox_of(const struct policy_engine *engine, const struct artefact_rule *rule)
 {
-	return rule->require_sandbox == ARTEFACT_NONE ? NULL
-						      : engine->bytes + rule->require_sandbox;
+	return rule->require_sandbox == ARTEFACT_NONE
+		       ? NULL
+		       : engine->policy.bytes + rule->require_sandbox;
 }
 
 static const char *sha256_of(const struct policy_engine *engine, const struct artefact_rule *rule)
 {
-	return rule->sha256 == ARTEFACT_NONE ? NULL : engine->bytes + rule->sha256;
+	return rule->sha256 == ARTEFACT_NONE ? NULL : engine->policy.bytes + rule->sha256;
 }
 
 static bool sha256_holds(const char *wanted, const char *given)
@@ -376,7 +379,7 @@ static unsigned broken_constraints(const struct policy_engine *engine, const str
 				   const struct artefact_condition *match)
 {
 	return match->flags & CONDITION_BOUND
-		       ? find_broken(engine, query, &engine->rules[match->rule])
+		       ? find_broken(engine, query, &engine->policy.rules[match->rule])
 		       : 0;
 }
 
@@ -403,8 +406,9 @@ static void weigh_others(const struct policy_engine *engine, const struct query 
 {
 	unsigned broken_of_others = 0;
 
-	for (size_t i = 0; i < engine->n_found; i++) {
-		const struct artefact_condition *match = &engine->conditions[engine->found[i]];
+	for (size_t i = 0; i < engine->scratch.n_found; i++) {
+		const struct artefact_condition *match =
+			&engine->policy.conditions[engine->scratch.found[i]];
 		bool narrows = match->flags & CONDITION_NARROWS;
 		unsigned broken = policy_permits(match->action)
 					  ? broken_constraints(engine, query, match)
@@ -428,8 +432,9 @@ static void weigh(const struct policy_engine *engine, const struct query *query,
 	weigh_others(engine, query, tally);
 	tally->verdict = POLICY_PASS;
 	tally->is_reached = false;
-	for (size_t i = 0; i < engine->n_found; i++) {
-		const struct artefact_condition *match = &engine->conditions[engine->found[i]];
+	for (size_t i = 0; i < engine->scratch.n_found; i++) {
+		const struct artefact_condition *match =
+			&engine->policy.conditions[engine->scratch.found[i]];
 
 		if (!counts(engine, query, match, tally))
 			continue;
@@ -460,7 +465,7 @@ static const char *first_text(const char *a, const char *b)
 static void add_constraints(const struct policy_engine *engine,
 			    const struct artefact_condition *match, struct constraints *all)
 {
-	const struct artefact_rule *rule = &engine->rules[match->rule];
+	const struct artefact_rule *rule = &engine->policy.rules[match->rule];
 
 	if (!(match->flags & CONDITION_BOUND))
 		return;
@@ -482,12 +487,13 @@ static enum tls_demand tls_of(const struct policy_engine *engine, const struct q
 
 	if (tally->is_plain)
 		return TLS_SNI;
-	for (size_t i = 0; i < engine->n_found; i++) {
-		const struct artefact_condition *match = &engine->conditions[engine->found[i]];
+	for (size_t i = 0; i < engine->scratch.n_found; i++) {
+		const struct artefact_condition *match =
+			&engine->policy.conditions[engine->scratch.found[i]];
 
 		if (!policy_permits(match->action) || !counts(engine, query, match, tally))
 			continue;
-		if (engine->rules[match->rule].tls != TLS_ANY)
+		if (engine->policy.rules[match->rule].tls != TLS_ANY)
 			return TLS_SNI;
 		if (!(match->flags & CONDITION_NARROWS))
 			tls = TLS_ANY;
@@ -536,7 +542,7 @@ static bool is_cause(const struct policy_engine *engine, const struct query *que
 	return match->action == tally->verdict && counts(engine, query, match, tally);
 }
 
-/* Reduces engine->found to the rules that determine the answer, ascending, and combines the
+/* Reduces engine->scratch.found to the rules that determine the answer, ascending, and combines the
  * constraints. */
 static void keep_causes(struct policy_engine *engine, const struct query *query,
 			const struct tally *tally, struct policy_decision *ret)
@@ -546,8 +552,9 @@ static void keep_causes(struct policy_engine *engine, const struct query *query,
 
 	if (is_permitted)
 		ret->constraints.tls = tls_of(engine, query, tally);
-	for (size_t i = 0; i < engine->n_found; i++) {
-		const struct artefact_condition *match = &engine->conditions[engine->found[i]];
+	for (size_t i = 0; i < engine->scratch.n_found; i++) {
+		const struct artefact_condition *match =
+			&engine->policy.conditions[engine->scratch.found[i]];
 		bool is_one = is_cause(engine, query, match, tally, ret->cause);
 
 		if ((is_permitted && policy_permits(match->action) &&
@@ -555,10 +562,10 @@ static void keep_causes(struct policy_engine *engine, const struct query *query,
 		    (ret->cause == CAUSE_CONSTRAINT && is_one))
 			add_constraints(engine, match, &ret->constraints);
 		if (is_one)
-			engine->found[n++] = match->rule;
+			engine->scratch.found[n++] = match->rule;
 	}
-	sort_ascending(engine->found, n);
-	ret->rules = engine->found;
+	sort_ascending(engine->scratch.found, n);
+	ret->rules = engine->scratch.found;
 	ret->n_rules = n;
 }
 
@@ -594,17 +601,17 @@ struct stake {
 /* Finds indexed exceptions that would hold if the request stated more. */
 static void find_doubts(struct policy_engine *engine, const struct query *query)
 {
-	for (size_t i = 0; i < engine->n_candidates; i++) {
+	for (size_t i = 0; i < engine->scratch.n_candidates; i++) {
 		const struct artefact_condition *condition =
-			&engine->conditions[engine->candidates[i]];
-		struct doubt *doubt = &engine->doubts[condition->rule];
+			&engine->policy.conditions[engine->scratch.candidates[i]];
+		struct doubt *doubt = &engine->scratch.doubts[condition->rule];
 		unsigned facts;
 
 		if (is_match(condition) ||
-		    !condition_could_hold(engine, query, engine->candidates[i], &facts))
+		    !condition_could_hold(engine, query, engine->scratch.candidates[i], &facts))
 			continue;
-		if (doubt->generation != engine->generation)
-			*doubt = (struct doubt){ .generation = engine->generation };
+		if (doubt->generation != engine->scratch.generation)
+			*doubt = (struct doubt){ .generation = engine->scratch.generation };
 		doubt->facts |= facts;
 	}
 }
@@ -612,9 +619,9 @@ static void find_doubts(struct policy_engine *engine, const struct query *query)
 static unsigned doubts_about(const struct policy_engine *engine, const struct query *query,
 			     const struct artefact_condition *match)
 {
-	const struct artefact_rule *rule = &engine->rules[match->rule];
-	const struct doubt *doubt = &engine->doubts[match->rule];
-	unsigned facts = doubt->generation == engine->generation ? doubt->facts : 0, more;
+	const struct artefact_rule *rule = &engine->policy.rules[match->rule];
+	const struct doubt *doubt = &engine->scratch.doubts[match->rule];
+	unsigned facts = doubt->generation == engine->scratch.generation ? doubt->facts : 0, more;
 
 	for (uint32_t i = 0; i < rule->n_plain_exceptions; i++)
 		if (condition_could_hold(engine, query, rule->exceptions.first + i, &more))
@@ -652,7 +659,7 @@ static unsigned facts_of_constraints(unsigned constraints)
 static bool find_stake(const struct policy_engine *engine, const struct query *query,
 		       uint32_t candidate, enum policy_action least, struct stake *ret)
 {
-	const struct artefact_condition *match = &engine->conditions[candidate];
+	const struct artefact_condition *match = &engine->policy.conditions[candidate];
 	bool is_added = !(match->flags & CONDITION_NARROWS) || may_add(least, match->action);
 	unsigned broken, unsaid;
 
@@ -681,11 +688,12 @@ static enum policy_action find_least(const struct policy_engine *engine, const s
 	enum policy_action least = default_of(engine, query);
 	struct stake stake;
 
-	for (size_t i = 0; i < engine->n_candidates; i++) {
-		const struct artefact_condition *match = &engine->conditions[engine->candidates[i]];
+	for (size_t i = 0; i < engine->scratch.n_candidates; i++) {
+		const struct artefact_condition *match =
+			&engine->policy.conditions[engine->scratch.candidates[i]];
 
 		if (!(match->flags & CONDITION_NARROWS) && match->action < least &&
-		    find_stake(engine, query, engine->candidates[i], least, &stake) &&
+		    find_stake(engine, query, engine->scratch.candidates[i], least, &stake) &&
 		    stake.worth > STAKE_BROKEN)
 			least = match->action;
 	}
@@ -724,12 +732,13 @@ static struct certain find_certain(const struct policy_engine *engine, const str
 	struct stake stake;
 	unsigned narrow = 0;
 
-	for (size_t i = 0; i < engine->n_candidates; i++) {
-		const struct artefact_condition *match = &engine->conditions[engine->candidates[i]];
+	for (size_t i = 0; i < engine->scratch.n_candidates; i++) {
+		const struct artefact_condition *match =
+			&engine->policy.conditions[engine->scratch.candidates[i]];
 		bool narrows = match->flags & CONDITION_NARROWS;
 		unsigned *most = narrows ? &narrow : &certain.most;
 
-		if (!find_stake(engine, query, engine->candidates[i], least, &stake) ||
+		if (!find_stake(engine, query, engine->scratch.candidates[i], least, &stake) ||
 		    stake.facts != 0)
 			continue;
 		certain.is_reached |=
@@ -758,10 +767,11 @@ static void find_dependences(struct policy_engine *engine, const struct query *q
 	bool is_opening =
 		query->address.special && !certain.is_reached && certain.most < 2 * POLICY_DENY;
 
-	for (size_t i = 0; i < engine->n_candidates; i++) {
-		const struct artefact_condition *match = &engine->conditions[engine->candidates[i]];
+	for (size_t i = 0; i < engine->scratch.n_candidates; i++) {
+		const struct artefact_condition *match =
+			&engine->policy.conditions[engine->scratch.candidates[i]];
 
-		if (!find_stake(engine, query, engine->candidates[i], least, &stake) ||
+		if (!find_stake(engine, query, engine->scratch.candidates[i], least, &stake) ||
 		    stake.facts == 0)
 			continue;
 		if (stake.worth > certain.most || (is_opening && policy_permits(match->action)))
@@ -808,7 +818,7 @@ void rules_judge(struct policy_engine *engine, const struct query *query,
 	find_verdict(engine, query, &tally, ret);
 	/* The conditions of the index that the address would find: none of them holds without it.
 	 */
-	if (lacks_address && (engine->header->needs_address & query->bit)) {
+	if (lacks_address && (engine->policy.header->needs_address & query->bit)) {
 		lookup_unsaid_address(engine);
 		tally.may_depend = true;
 	}
@@ -831,7 +841,7 @@ void rules_judge(struct policy_engine *engine, const struct query *query,
 static enum match_key first_failing(const struct policy_engine *engine, const struct query *query,
 				    uint32_t condition)
 {
-	for (uint32_t left = engine->conditions[condition].keys; left; left &= left - 1) {
+	for (uint32_t left = engine->policy.conditions[condition].keys; left; left &= left - 1) {
 		enum match_key key = (enum match_key)__builtin_ctz(left);
 
 		if (!condition_key_holds(engine, query, condition, key))
@@ -849,9 +859,9 @@ static uint32_t find_exception(const struct policy_engine *engine, const struct 
 	for (uint32_t i = 0; i < rule->exceptions.count; i++) {
 		uint32_t condition = rule->exceptions.first + i;
 
-		if (engine->conditions[condition].ordinal < first &&
+		if (engine->policy.conditions[condition].ordinal < first &&
 		    condition_holds(engine, query, condition))
-			first = engine->conditions[condition].ordinal;
+			first = engine->policy.conditions[condition].ordinal;
 	}
 	return first;
 }
@@ -860,15 +870,15 @@ static uint32_t find_exception(const struct policy_engine *engine, const struct 
 static bool explain_rule(const struct policy_engine *engine, const struct query *query,
 			 uint32_t row, struct policy_explanation *ret)
 {
-	const struct artefact_rule *rule = &engine->rules[row];
+	const struct artefact_rule *rule = &engine->policy.rules[row];
 	uint32_t state = condition_state(engine, rule->condition);
-	bool is_about = engine->conditions[rule->condition].operations & query->bit;
+	bool is_about = engine->policy.conditions[rule->condition].operations & query->bit;
 	enum match_key key = first_failing(engine, query, rule->condition);
 
 	*ret = (struct policy_explanation){ .rule = row, .near = NEAR_APPLIES };
 	if (!is_about) {
 		ret->near = NEAR_OPERATION;
-		return engine->conditions[rule->condition].primary != PRIMARY_NONE &&
+		return engine->policy.conditions[rule->condition].primary != PRIMARY_NONE &&
 		       state == MARK_INCLUDED;
 	}
 	if (key != N_MATCH_KEYS) {
@@ -876,7 +886,7 @@ static bool explain_rule(const struct policy_engine *engine, const struct query 
 		ret->key = key;
 		return true;
 	}
-	if (is_closed(query, &engine->conditions[rule->condition])) {
+	if (is_closed(query, &engine->policy.conditions[rule->condition])) {
 		ret->near = NEAR_KEY;
 		ret->key = MATCH_CIDR;
 		return true;

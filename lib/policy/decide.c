@@ -23,28 +23,28 @@
 #include "policy/guarded.h"
 #include "policy/network.h"
 
-static void open_sections(struct policy_engine *engine)
+static void open_sections(const struct artefact *artefact, struct sections *ret)
 {
-	const struct artefact *artefact = &engine->artefact;
-
-	engine->header = artefact->header;
-	engine->bytes = artefact_rows(artefact, SECTION_BYTES);
-	engine->sources = artefact_rows(artefact, SECTION_SOURCES);
-	engine->rules = artefact_rows(artefact, SECTION_RULES);
-	engine->conditions = artefact_rows(artefact, SECTION_CONDITIONS);
-	engine->lists = artefact_rows(artefact, SECTION_LISTS);
-	engine->texts = artefact_rows(artefact, SECTION_TEXTS);
-	engine->values = artefact_rows(artefact, SECTION_VALUES);
-	engine->postings = artefact_rows(artefact, SECTION_POSTINGS);
-	engine->nodes = artefact_rows(artefact, SECTION_NODES);
-	engine->forks = artefact_rows(artefact, SECTION_FORKS);
-	engine->patterns = artefact_rows(artefact, SECTION_PATTERNS);
-	engine->words = artefact_rows(artefact, SECTION_WORDS);
-	engine->entries = artefact_rows(artefact, SECTION_INDEX);
-	engine->plain = artefact_rows(artefact, SECTION_PLAIN);
-	engine->addressed = artefact_rows(artefact, SECTION_ADDRESSED);
-	engine->words_mask = artefact_n_rows(artefact, SECTION_WORDS) - 1;
-	engine->entries_mask = artefact_n_rows(artefact, SECTION_INDEX) - 1;
+	*ret = (struct sections){
+		.header = artefact->header,
+		.bytes = artefact_rows(artefact, SECTION_BYTES),
+		.sources = artefact_rows(artefact, SECTION_SOURCES),
+		.rules = artefact_rows(artefact, SECTION_RULES),
+		.conditions = artefact_rows(artefact, SECTION_CONDITIONS),
+		.lists = artefact_rows(artefact, SECTION_LISTS),
+		.texts = artefact_rows(artefact, SECTION_TEXTS),
+		.values = artefact_rows(artefact, SECTION_VALUES),
+		.postings = artefact_rows(artefact, SECTION_POSTINGS),
+		.nodes = artefact_rows(artefact, SECTION_NODES),
+		.forks = artefact_rows(artefact, SECTION_FORKS),
+		.patterns = artefact_rows(artefact, SECTION_PATTERNS),
+		.words = artefact_rows(artefact, SECTION_WORDS),
+		.entries = artefact_rows(artefact, SECTION_INDEX),
+		.plain = artefact_rows(artefact, SECTION_PLAIN),
+		.addressed = artefact_rows(artefact, SECTION_ADDRESSED),
+		.words_mask = artefact_n_rows(artefact, SECTION_WORDS) - 1,
+		.entries_mask = artefact_n_rows(artefact, SECTION_INDEX) - 1,
+	};
 }
 
 /* Allocates one number per row of the section. */
@@ -57,19 +57,22 @@ static uint32_t *numbers(struct policy_engine *engine, enum artefact_section sec
 
 static bool alloc_scratch(struct policy_engine *engine)
 {
+	struct scratch *scratch = &engine->scratch;
 	size_t n_nodes = artefact_n_rows(&engine->artefact, SECTION_NODES);
 	size_t n_rules = artefact_n_rows(&engine->artefact, SECTION_RULES);
 
-	engine->marks = numbers(engine, SECTION_CONDITIONS);
-	engine->candidates = numbers(engine, SECTION_CONDITIONS);
-	engine->excepted = numbers(engine, SECTION_RULES);
-	engine->found = numbers(engine, SECTION_CONDITIONS);
-	engine->doubts = arena_alloc(&engine->arena, n_rules * sizeof(*engine->doubts));
-	engine->waiting = arena_alloc(&engine->arena, n_nodes * sizeof(*engine->waiting));
-	engine->fork_stamps = numbers(engine, SECTION_FORKS);
-	engine->word_stamps = numbers(engine, SECTION_WORDS);
-	return engine->marks && engine->candidates && engine->excepted && engine->found &&
-	       engine->doubts && engine->waiting && engine->fork_stamps && engine->word_stamps;
+	*scratch = (struct scratch){
+		.marks = numbers(engine, SECTION_CONDITIONS),
+		.candidates = numbers(engine, SECTION_CONDITIONS),
+		.excepted = numbers(engine, SECTION_RULES),
+		.found = numbers(engine, SECTION_CONDITIONS),
+		.doubts = arena_alloc(&engine->arena, n_rules * sizeof(*scratch->doubts)),
+		.waiting = arena_alloc(&engine->arena, n_nodes * sizeof(*scratch->waiting)),
+		.fork_stamps = numbers(engine, SECTION_FORKS),
+		.word_stamps = numbers(engine, SECTION_WORDS),
+	};
+	return scratch->marks && scratch->candidates && scratch->excepted && scratch->found &&
+	       scratch->doubts && scratch->waiting && scratch->fork_stamps && scratch->word_stamps;
 }
 
 static int engine_new(const struct artefact *artefact, const struct guarded_list *list,
@@ -79,10 +82,11 @@ static int engine_new(const struct artefact *artefact, const struct guarded_list
 
 	if (!engine)
 		return -ENOMEM;
-	/* Do not clear components[] (12 pages): each decision writes them before it reads them. */
-	memset(engine, 0, offsetof(struct policy_engine, components));
+	/* Do not clear the path's components[] (12 pages): each decision writes them before it
+	 * reads them. */
+	memset(engine, 0, offsetof(struct policy_engine, path.components));
 	engine->artefact = *artefact;
-	open_sections(engine);
+	open_sections(artefact, &engine->policy);
 	if (!alloc_scratch(engine))
 		return -ENOMEM;
 	if (list)
@@ -144,26 +148,26 @@ void policy_engine_guard(struct policy_engine *engine, const struct guarded_list
 static void restart_generations(struct policy_engine *engine)
 {
 	const struct artefact *artefact = &engine->artefact;
+	struct scratch *scratch = &engine->scratch;
+	size_t n_rules = artefact_n_rows(artefact, SECTION_RULES);
 
-	memset(engine->marks, 0,
-	       artefact_n_rows(artefact, SECTION_CONDITIONS) * sizeof(*engine->marks));
-	memset(engine->excepted, 0,
-	       artefact_n_rows(artefact, SECTION_RULES) * sizeof(*engine->excepted));
-	memset(engine->doubts, 0,
-	       artefact_n_rows(artefact, SECTION_RULES) * sizeof(*engine->doubts));
-	memset(engine->fork_stamps, 0,
-	       artefact_n_rows(artefact, SECTION_FORKS) * sizeof(*engine->fork_stamps));
-	memset(engine->word_stamps, 0,
-	       artefact_n_rows(artefact, SECTION_WORDS) * sizeof(*engine->word_stamps));
-	engine->generation = GENERATION_STEP;
+	memset(scratch->marks, 0,
+	       artefact_n_rows(artefact, SECTION_CONDITIONS) * sizeof(*scratch->marks));
+	memset(scratch->excepted, 0, n_rules * sizeof(*scratch->excepted));
+	memset(scratch->doubts, 0, n_rules * sizeof(*scratch->doubts));
+	memset(scratch->fork_stamps, 0,
+	       artefact_n_rows(artefact, SECTION_FORKS) * sizeof(*scratch->fork_stamps));
+	memset(scratch->word_stamps, 0,
+	       artefact_n_rows(artefact, SECTION_WORDS) * sizeof(*scratch->word_stamps));
+	scratch->generation = GENERATION_STEP;
 }
 
 void engine_begin(struct policy_engine *engine)
 {
-	engine->generation += GENERATION_STEP;
-	if (engine->generation == 0)
+	engine->scratch.generation += GENERATION_STEP;
+	if (engine->scratch.generation == 0)
 		restart_generations(engine);
-	engine->n_candidates = engine->n_found = 0;
+	engine->scratch.n_candidates = engine->scratch.n_found = 0;
 }
 
 /* The request's host, read by base/hostname. An IPv4 address inside an IPv6 one reaches the same
@@ -250,7 +254,8 @@ static void classify_address(const struct policy_engine *engine, struct query *q
 	struct query_address *address = &query->address;
 	const uint64_t *bits = address->has_ipv6 ? address->ipv6 : address->ipv4;
 
-	query->is_proxied = engine->header->special_needs_cidr && query->bit == engine->connect_bit;
+	query->is_proxied =
+		engine->policy.header->special_needs_cidr && query->bit == engine->connect_bit;
 	if (query->bit != engine->connect_bit || (!address->has_ipv6 && !address->has_ipv4))
 		return;
 	if (!query->is_proxied) {
@@ -276,7 +281,7 @@ static void stamp_tags(struct policy_engine *engine, const char *const *tags)
 		uint32_t word = find_text(engine, *tags);
 
 		if (word != ARTEFACT_NONE)
-			engine->word_stamps[word] = engine->generation;
+			engine->scratch.word_stamps[word] = engine->scratch.generation;
 	}
 }
 
@@ -296,17 +301,17 @@ static bool root_is_normal(struct policy_engine *engine, const char *root)
  * glob is below the project. */
 static size_t count_project_components(const struct policy_engine *engine)
 {
-	const struct artefact_node *root = &engine->nodes[1];
+	const struct artefact_node *root = &engine->policy.nodes[1];
 	size_t len = engine->project_root_len;
 
 	if (root->kind == 0 && root->words == 0)
 		return NO_PROJECT;
 	if (len == 1)
 		return 0;
-	if (memcmp(engine->path, engine->project_root, len) != 0)
+	if (memcmp(engine->path.text, engine->project_root, len) != 0)
 		return NO_PROJECT;
-	for (size_t i = 0; i < engine->n_components; i++)
-		if (engine->components[i].start + engine->components[i].len == len)
+	for (size_t i = 0; i < engine->path.n_components; i++)
+		if (engine->path.components[i].start + engine->path.components[i].len == len)
 			return i + 1;
 	return NO_PROJECT;
 }
@@ -323,7 +328,7 @@ static const char *read_path(struct policy_engine *engine, struct query *query)
 		       "empty, '.' or '..' component and at most 4095 bytes";
 	query->path = request->path;
 	if (!request->project_root)
-		return engine->header->needs_project & query->bit
+		return engine->policy.header->needs_project & query->bit
 			       ? "the policy has rules for paths below the project's root, and the "
 				 "request names no project"
 			       : NULL;
@@ -367,7 +372,7 @@ static const char *read_network(struct policy_engine *engine, struct query *quer
 	if (problem)
 		return problem;
 	classify_address(engine, query);
-	if (is_network && !request->has_port && (engine->header->needs_port & query->bit))
+	if (is_network && !request->has_port && (engine->policy.header->needs_port & query->bit))
 		return "the policy has rules for ports, and the request names no port";
 	return NULL;
 }
@@ -459,7 +464,8 @@ static bool allows_by_rule(const struct policy_engine *engine,
 	if (decision->cause != CAUSE_RULES || !policy_permits(decision->verdict))
 		return false;
 	for (size_t i = 0; i < decision->n_rules; i++)
-		if (!engine->sources[engine->rules[decision->rules[i]].source].narrows)
+		if (!engine->policy.sources[engine->policy.rules[decision->rules[i]].source]
+			     .narrows)
 			return true;
 	return false;
 }
@@ -558,7 +564,7 @@ static void judge(struct policy_engine *engine, struct query *query, struct poli
 static void decide_by_token(struct policy_engine *engine, struct query *query,
 			    struct policy_decision *ret)
 {
-	bool may_depend = query->is_proxied || (engine->header->needs_address & query->bit);
+	bool may_depend = query->is_proxied || (engine->policy.header->needs_address & query->bit);
 
 	if (query->address.special || query->n_inner > 0 ||
 	    (query->request->address && !query->is_literal)) {

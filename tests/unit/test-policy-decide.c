@@ -759,7 +759,7 @@ static void decisions_leave_no_trace(void)
 		     "path=lib/*.c tag=builder");
 	build_engine(&built);
 	for (uint32_t start = 0; start < 2; start++) {
-		built.engine->generation = start ? 0u - 5 * GENERATION_STEP : 0;
+		built.engine->scratch.generation = start ? 0u - 5 * GENERATION_STEP : 0;
 		for (int i = 0; i < 10; i++) {
 			expect_decision(&built, &write_source, POLICY_ALLOW, CAUSE_RULES);
 			expect_decision(&built, &other, POLICY_REVIEW, CAUSE_RULES);
