@@ -608,10 +608,27 @@ static size_t find_begin(const struct verification *v, const struct segment_list
 	return begin;
 }
 
+/* The index of the segment that the writer has begun where the verified records end. -ESTALE if it
+ * is gone again: the retention has deleted it. */
+static int list_again(struct verification *v, struct segment_list *list, size_t *ret)
+{
+	int r;
+
+	segment_list_deinit(list);
+	r = segment_list(v->options->directory, list);
+	if (r < 0)
+		return r;
+	for (*ret = 0; *ret < list->n; ++*ret)
+		if (list->files[*ret].first == v->now.frontier.size)
+			return 0;
+	return -ESTALE;
+}
+
 static int verify_segments(struct verification *v)
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
 	int r = segment_list(v->options->directory, &list);
+	size_t i;
 
 	if (r == -ENOMEM)
 		return r;
@@ -620,8 +637,12 @@ static int verify_segments(struct verification *v)
 	if (list.n == 0)
 		return verify_find(v, FOUND_NO_SEGMENT, (struct found_at){ .code = -ENOENT });
 	v->seen.begin = list.files[0].first;
-	for (size_t i = find_begin(v, &list); i < list.n; i++) {
-		r = verify_segment(v, &list, i);
+	i = find_begin(v, &list);
+	while (i < list.n) {
+		r = verify_segment(v, &list, i++);
+		/* The last segment was closed after the directory was listed. */
+		if (r == -ESTALE)
+			r = list_again(v, &list, &i);
 		if (r != 0)
 			return r;
 	}
