@@ -212,24 +212,48 @@ static const char *outside_of(struct planner *planner, const struct step *carrie
 	return source ? source : carrier && carrier->kind == STEP_BIND ? path : NULL;
 }
 
-/* What Landlock grants to @outside by its rules for directories from there up to @root, the mounted
- * directory, under any name that they have inside. */
-static uint64_t granted_to(struct planner *planner, const char *outside, const char *root)
+/* A Landlock rule, for the outside path of its directory. */
+struct outside_rule {
+	const char *path;
+	uint64_t rights;
+};
+
+/* The rules for what mounts show. */
+static struct arena_rows list_outside_rules(struct planner *planner)
 {
 	const struct plan *plan = planner->plan;
-	uint64_t granted = 0;
+	struct arena_rows rules = { .rows = NULL };
 
 	for (size_t i = 0; i < plan->n_steps; i++) {
 		const struct step *step = &plan->steps[i];
-		const char *of;
+		struct outside_rule *rule;
+		const char *path;
 
 		if (step->kind != STEP_LANDLOCK_PATH)
 			continue;
-		of = outside_of(planner, plan_find_carrier(plan, step->landlock_path.target),
-				step->landlock_path.target);
-		if (of && path_is_at_or_below(outside, of) && path_is_at_or_below(of, root))
-			granted |= step->landlock_path.rights;
+		path = outside_of(planner, plan_find_carrier(plan, step->landlock_path.target),
+				  step->landlock_path.target);
+		if (!path)
+			continue;
+		rule = arena_add_row(planner->memory.arena, &rules, sizeof(*rule));
+		if (rule)
+			*rule = (struct outside_rule){ path, step->landlock_path.rights };
+		planner->memory.is_exhausted |= !rule;
 	}
+	return rules;
+}
+
+/* What Landlock grants to @outside by its rules for directories from there up to @root, the mounted
+ * directory, under any name that they have inside. */
+static uint64_t granted_to(const struct arena_rows *rules, const char *outside, const char *root)
+{
+	const struct outside_rule *rule = rules->rows;
+	uint64_t granted = 0;
+
+	for (size_t i = 0; i < rules->n_rows; i++, rule++)
+		if (path_is_at_or_below(outside, rule->path) &&
+		    path_is_at_or_below(rule->path, root))
+			granted |= rule->rights;
 	return granted;
 }
 
@@ -237,8 +261,8 @@ static uint64_t granted_to(struct planner *planner, const char *outside, const c
  * What the kernel permits at @path because a directory around the file is mounted elsewhere:
  * Landlock goes up from the file through each mount, and its rules are for inodes, not for names.
  */
-static unsigned permits_by_other_names(struct planner *planner, const char *path,
-				       enum host_path_kind kind)
+static unsigned permits_by_other_names(struct planner *planner, const struct arena_rows *rules,
+				       const char *path, enum host_path_kind kind)
 {
 	const struct plan *plan = planner->plan;
 	const struct step *mount = plan_find_carrier(plan, path);
@@ -252,7 +276,7 @@ static unsigned permits_by_other_names(struct planner *planner, const char *path
 		const char *root = outside_of(planner, mount, target);
 
 		if (mount->kind == STEP_BIND && outside && root)
-			granted |= granted_to(planner, outside, root);
+			granted |= granted_to(rules, outside, root);
 		at = planner_keep_bytes(planner, target, (size_t)(path_last(target) - target - 1));
 		mount = plan_find_carrier_of(plan, mount);
 	}
@@ -260,9 +284,11 @@ static unsigned permits_by_other_names(struct planner *planner, const char *path
 }
 
 /* A right that a file has by another name is denied only by a rule that denies it by this one. */
-static unsigned find_denied_by_name(struct planner *planner, const struct asked_path *asked)
+static unsigned find_denied_by_name(struct planner *planner, const struct arena_rows *rules,
+				    const struct asked_path *asked)
 {
-	unsigned permitted = permits_by_other_names(planner, asked->path, asked->kind) & COMPARED;
+	unsigned permitted =
+		permits_by_other_names(planner, rules, asked->path, asked->kind) & COMPARED;
 	unsigned denied = 0;
 	struct step_origin origin;
 
@@ -366,7 +392,8 @@ static enum host_path_kind find_kind(struct planner *planner, const struct place
 	return facts ? facts->kind : HOST_MISSING;
 }
 
-static int compare(struct planner *planner, const struct place *place)
+static int compare(struct planner *planner, const struct arena_rows *rules,
+		   const struct place *place)
 {
 	const struct step *carrier = plan_find_carrier(planner->plan, place->path);
 	bool is_masked = carrier && carrier->kind == STEP_MASK;
@@ -388,7 +415,7 @@ static int compare(struct planner *planner, const struct place *place)
 	if (kind == HOST_MISSING && (!(permitted & RIGHT_WRITE) || place_is_only_guarded(place)))
 		return 0;
 	if (planner->view.has_mounts)
-		permitted |= find_denied_by_name(planner, &asked) & ~decided;
+		permitted |= find_denied_by_name(planner, rules, &asked) & ~decided;
 	more = permitted & ~decided & ~own_rights(planner, place);
 	if (more)
 		return refuse_more(planner, &asked, more);
@@ -597,9 +624,12 @@ static int compare_behind_links(struct planner *planner, const struct mark *mark
 int compare_with_decisions(struct planner *planner)
 {
 	struct mark *const *marks = planner->view.marks.rows;
+	struct arena_rows rules = { .rows = NULL };
 
+	if (planner->view.has_mounts)
+		rules = list_outside_rules(planner);
 	for (size_t i = 0; i < planner->view.n_places; i++) {
-		int r = compare(planner, &planner->view.places[i]);
+		int r = compare(planner, &rules, &planner->view.places[i]);
 
 		if (r < 0)
 			return r;

@@ -514,10 +514,12 @@ static void move_exceptions(struct composer *composer, struct rule *rule, const 
 static void move_denials(struct composer *composer, size_t n_rules, const char *source,
 			 const char *target)
 {
+	uint64_t operations = view_file_operations();
+
 	for (size_t i = 0; composer->policy.rules && i < n_rules; i++) {
 		struct rule rule = composer->policy.rules[i];
 
-		rule.match.operations &= view_file_operations();
+		rule.match.operations &= operations;
 		if (rule.action != POLICY_DENY || !rule.match.operations ||
 		    !move_list(composer, &rule.match.lists[MATCH_PATH], source, target))
 			continue;

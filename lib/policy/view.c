@@ -221,14 +221,19 @@ bool policy_get_mount(const struct policy *policy, size_t i, struct policy_mount
 	return true;
 }
 
-/* Of two mounts on one target the last one hides the other, but a policy has no order. */
-static bool is_repeated(const struct policy *policy, size_t i, const char *target)
+/* Of two mounts on one target the last one hides the other, but a policy has no order. The settings
+ * are sorted: those of the earlier mounts are before @target. */
+static bool is_repeated(const struct policy *policy, const struct setting *target)
 {
-	struct policy_mount other;
+	for (const struct setting *at = target; at > policy->settings;) {
+		const char *item = setting_below(--at, "mounts[");
+		const char *end = item ? strchr(item, ']') : NULL;
 
-	for (size_t k = 0; k < i && policy_get_mount(policy, k, &other); k++)
-		if (strcmp(other.target->text, target) == 0)
+		if (!end)
+			return false;
+		if (strcmp(end, "].target") == 0 && strcmp(at->text, target->text) == 0)
 			return true;
+	}
 	return false;
 }
 
@@ -277,7 +282,7 @@ const char *mount_refusal(const struct policy *policy, size_t i, const char **re
 	if (why)
 		return why;
 	*ret_fix = "leave one of them out";
-	return is_repeated(policy, i, mount.target->text)
+	return is_repeated(policy, mount.target)
 		       ? "an earlier entry of 'mounts' has the same target"
 		       : NULL;
 }

@@ -586,6 +586,19 @@ static void refuses_a_size_of_a_mount_that_has_none(void)
 	expect_warnings(MOUNT(", mode: tmpfs, size: 1MiB"), "");
 }
 
+/* More than ten mounts: their numbers are not in the order of their texts. */
+static void refuses_a_second_mount_on_a_target(void)
+{
+#define TMPFS(target) "- {target: " target ", mode: tmpfs}\n"
+#define NINE                                                                                       \
+	TMPFS("/b")                                                                                \
+	TMPFS("/c")                                                                                \
+	TMPFS("/d") TMPFS("/e") TMPFS("/f") TMPFS("/g") TMPFS("/h") TMPFS("/i") TMPFS("/j")
+	expect_warnings("mounts:\n" TMPFS("/a") NINE TMPFS("/k") TMPFS("/b"), "W20 13:12");
+	expect_warnings("mounts:\n" TMPFS("/a") NINE TMPFS("/a") TMPFS("/k"), "W20 12:12");
+	expect_warnings("mounts:\n" TMPFS("/a") NINE "- {target: /k, source: /a}\n", "");
+}
+
 static void a_mount_that_no_rule_denies_is_fine(void)
 {
 	expect_warnings(RULES RULE("r", "op: fs.read, path: /mnt/a", "deny") MOUNT(""), "");
@@ -740,6 +753,7 @@ static const struct test tests[] = {
 	TEST(warns_of_a_home_directory_by_its_user),
 	TEST(refuses_a_mount_that_a_rule_denies),
 	TEST(refuses_a_size_of_a_mount_that_has_none),
+	TEST(refuses_a_second_mount_on_a_target),
 	TEST(a_mount_that_no_rule_denies_is_fine),
 	TEST(refuses_denials_that_nothing_can_enforce),
 	TEST(refuses_settings_that_no_sandbox_can_have),
