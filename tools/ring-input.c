@@ -143,7 +143,7 @@ int input_read(struct input *input)
 
 int input_next(struct input *input, const void **ret, size_t *ret_n_bytes)
 {
-	struct found found;
+	struct found found = { .end = 0 };
 	int r = 0;
 
 	while (r == 0 && !find(input, &found) && !input->is_at_end)
