@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <sqlite3.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "audit-archive-rig.h"
@@ -207,6 +208,8 @@ static void write_on(const struct log_place *place)
 {
 	struct audit_log *log = log_opened(place);
 
+	/* A failed test does not kill it. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (unsigned i = 0; i < 1000000; i++) {
 		(void)log_add_n(log, "syscall", i, NULL);
 		if (i % 3 == 0)
