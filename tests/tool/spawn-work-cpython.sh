@@ -17,7 +17,9 @@ modules_of() { # WHO
 }
 path=/usr/local/bin:/usr/bin:/bin
 # The time limit of regrtest is for each module, that of sbx-spawn for all of them.
-inside() { spawn -q --env PATH="$path" --write . --pids 300 --time 20m -- "$python" -m test -j2 --timeout 100 "$@"; }
+# In a user namespace setreuid() fails with EINVAL for a uid that is not mapped, where these two accept EPERM only.
+ignored=(-i '*.POSIXProcessTestCase.test_user' -i '*.POSIXProcessTestCase.test_group')
+inside() { spawn -q --env PATH="$path" --write . --pids 300 --time 20m -- "$python" -m test -j2 --timeout 100 "${ignored[@]}" "$@"; }
 outside() { (cd "$project" && PATH=$path as "$who" "$python" -m test --timeout 100 "$1"); }
 failed() { sed -n '/ tests\{0,1\} failed:$/,/^$/p' "$work/out" | tail -n +2; }
 # Does not count modules that also fail outside, or that fail only sometimes: some depend on the time, and the host

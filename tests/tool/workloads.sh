@@ -202,6 +202,8 @@ refused_to_cpython() {
 	cat <<-'END'
 		UDPLITE                       only TCP and UDP sockets are there
 		test_chown_without_permission a uid that is not mapped is EINVAL before it is EPERM
+		POSIXProcessTestCase.test_user  the same of setreuid()
+		POSIXProcessTestCase.test_group the same of setregid()
 	END
 }
 
