@@ -27,6 +27,9 @@
 #endif
 #define SO_PASSRIGHTS 83 /* Linux 6.16 */
 #endif
+#ifndef SO_PASSPIDFD
+#define SO_PASSPIDFD 76 /* Linux 6.5 */
+#endif
 
 /* Fds, and beside them what other socket options add (credentials, a security label). */
 #define CONTROL_SIZE (CMSG_SPACE(FD_PASS_MAX * sizeof(int)) + 512)
@@ -229,6 +232,35 @@ void fd_refuse_fds(int socket)
 void fd_accept_fds(int socket)
 {
 	set_passing(socket, 1);
+}
+
+bool fd_refuses_fds(int socket)
+{
+	int passes = 1;
+	socklen_t n_bytes = sizeof(passes);
+
+	return getsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &passes, &n_bytes) == 0 && !passes;
+}
+
+/* The kernel sets MSG_CTRUNC because no buffer for control data is given. */
+int fd_has_control(int socket)
+{
+	char byte;
+	struct iovec part = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	if (recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT) < 0)
+		return -errno;
+	return (message.msg_flags & MSG_CTRUNC) != 0;
+}
+
+void fd_drop_control(int socket)
+{
+	static const int options[] = { SO_PASSCRED, SO_PASSSEC, SO_PASSPIDFD };
+	const int no = 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(options); i++)
+		(void)setsockopt(socket, SOL_SOCKET, options[i], &no, sizeof(no));
 }
 
 void fd_close_many(int *fds, size_t n_fds)

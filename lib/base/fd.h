@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -54,6 +55,17 @@ ssize_t fd_receive_now(int socket, void *bytes, size_t max_bytes, int *fds, size
 void fd_refuse_fds(int socket);
 /* Takes that back. */
 void fd_accept_fds(int socket);
+/* Does the kernel refuse them? */
+bool fd_refuses_fds(int socket);
+/*
+ * Does the next message at @socket have control data, such as fds? It stays queued. 1, 0 (also at
+ * the end), -EAGAIN if no message is queued, or the error of the socket, which the kernel reports
+ * once: after any of the errors recv() may take a message that was not asked about.
+ */
+int fd_has_control(int socket);
+/* Messages to @socket have no control data but what their sender adds, whatever a .socket unit
+ * says (PassCredentials=, PassSecurity=). */
+void fd_drop_control(int socket);
 
 /* Closes @n_fds fds and sets each to -EBADF. */
 void fd_close_many(int *fds, size_t n_fds);

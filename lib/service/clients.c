@@ -30,6 +30,7 @@
 #include "service/listen.h"
 #include "service/peer.h"
 #include "service/ready.h"
+#include "service/unread.h"
 
 /* fds kept free for listeners, the log, timers, extension programs, and the watchdog */
 #define FDS_KEPT 128
@@ -50,6 +51,13 @@ struct reply {
 	char bytes[];
 };
 
+/* May a message of the client have fds, if the service takes none? */
+enum client_fds {
+	FDS_REFUSED,  /* the kernel refuses them */
+	FDS_QUEUED,   /* only one that was sent before the kernel refused them */
+	FDS_POSSIBLE, /* the kernel cannot refuse them */
+};
+
 struct client {
 	struct clients *clients;
 	struct client *next, *previous;
@@ -59,6 +67,7 @@ struct client {
 	uint64_t active_usec;	   /* when it last sent something, if it is untrusted */
 	size_t n_in_work;
 	struct reply *replies, **replies_end;
+	enum client_fds fds;
 	bool is_in_turn; /* being read: must not be freed */
 	bool is_at_end;	 /* has shut down its sending side */
 	bool is_gone;	 /* has closed its socket */
@@ -222,6 +231,15 @@ static void leave(struct client *client)
 	free(stranger);
 }
 
+/* Unless a service takes fds, a client must not make it wait by what it has sent last. */
+static void disconnect(const struct clients *clients, int *fd)
+{
+	if (clients_take_fds(clients))
+		close_fd(fd);
+	else
+		unread_close(fd);
+}
+
 static void client_free(struct client *client)
 {
 	struct clients *clients = client->clients;
@@ -233,7 +251,10 @@ static void client_free(struct client *client)
 	(void)ready_wait(clients->ready, &client->socket, 0);
 	clients->protocol->closed(client->data);
 	drop_replies(client);
-	close_fd(&client->socket.fd);
+	if (client->fds == FDS_REFUSED)
+		close_fd(&client->socket.fd);
+	else
+		disconnect(clients, &client->socket.fd);
 	free(client);
 	clients->n_clients--;
 	if (clients->on_left)
@@ -316,18 +337,33 @@ static void refuse(struct client *client)
 	client->clients->protocol->refuse(client->data, &why);
 }
 
-/* With n_fds 0 there is no control buffer, and the kernel closes fds that arrive. */
-static ssize_t receive(const struct clients *clients, int socket, struct client_message *message)
+/* 0 if the next message has no fds. Must be called before each recv(), which would discard them. */
+static int check_fds(struct client *client)
 {
+	int r = client->fds == FDS_REFUSED ? 0 : fd_has_control(client->socket.fd);
+
+	/* All that was sent before the kernel refused them has been received. */
+	if (r == -EAGAIN && client->fds == FDS_QUEUED)
+		client->fds = FDS_REFUSED;
+	return r > 0 ? -EBADMSG : r;
+}
+
+static ssize_t receive(struct client *client, struct client_message *message)
+{
+	const struct client_limits *limits = &client->clients->limits;
+	int socket = client->socket.fd;
 	ssize_t n;
 
-	if (clients->limits.n_fds > 0)
-		return fd_receive(socket, message->bytes, clients->limits.n_bytes, message->fds,
-				  clients->limits.n_fds, &message->n_fds);
-	n = recv(socket, message->bytes, clients->limits.n_bytes, MSG_TRUNC);
+	if (limits->n_fds > 0)
+		return fd_receive(socket, message->bytes, limits->n_bytes, message->fds,
+				  limits->n_fds, &message->n_fds);
+	n = check_fds(client);
+	if (n < 0)
+		return n;
+	n = recv(socket, message->bytes, limits->n_bytes, MSG_TRUNC);
 	if (n < 0)
 		return -errno;
-	return (size_t)n > clients->limits.n_bytes ? -EMSGSIZE : n;
+	return (size_t)n > limits->n_bytes ? -EMSGSIZE : n;
 }
 
 /* Memory may be short only now: the message stays queued, and epoll reports it again. */
@@ -342,7 +378,7 @@ static void fail(struct client *client, int code)
 	struct clients *clients = client->clients;
 
 	log_warn_rated(clients->log, &clients->failures, "cannot read from a client: %s",
-		       strerror(-code));
+		       code == -EBADMSG ? "it has sent file descriptors" : strerror(-code));
 	client->is_at_end = true;
 	client_end(client);
 }
@@ -352,7 +388,7 @@ static bool read_message(struct client *client)
 {
 	struct clients *clients = client->clients;
 	struct client_message message = { .bytes = clients->bytes, .fds = clients->fds };
-	ssize_t n = receive(clients, client->socket.fd, &message);
+	ssize_t n = receive(client, &message);
 
 	if (is_passing(n))
 		return false;
@@ -512,9 +548,21 @@ static bool is_trusted(const struct clients *clients, const char *listener, cons
 	       peer->place == PEER_BESIDE && (peer->uid == 0 || peer->uid == geteuid());
 }
 
-int clients_add(struct clients *clients, const char *listener, int fd, const struct peer *peer)
+static enum client_fds refuse_fds(const struct clients *clients, int socket)
 {
-	_cleanup_close_ int socket = fd;
+	if (clients_take_fds(clients))
+		return FDS_REFUSED;
+	fd_drop_control(socket);
+	fd_refuse_fds(socket);
+	if (!fd_refuses_fds(socket))
+		return FDS_POSSIBLE;
+	/* The kernel may have accepted it before its listener refused fds. */
+	return fd_has_control(socket) == -EAGAIN ? FDS_REFUSED : FDS_QUEUED;
+}
+
+/* Takes @fd on success. */
+static int add(struct clients *clients, const char *listener, int *fd, const struct peer *peer)
+{
 	_cleanup_free_ struct client *client = calloc(1, sizeof(*client));
 	const struct client_origin origin = { .listener = listener,
 					      .peer = peer,
@@ -523,11 +571,9 @@ int clients_add(struct clients *clients, const char *listener, int fd, const str
 
 	if (!client)
 		return -ENOMEM;
-	/* It may have been accepted by the kernel before its listener refused fds. */
-	if (!clients_take_fds(clients))
-		fd_refuse_fds(socket);
 	client->clients = clients;
-	client->socket = (struct ready_socket){ .fd = socket, .serve = serve };
+	client->socket = (struct ready_socket){ .fd = *fd, .serve = serve };
+	client->fds = refuse_fds(clients, *fd);
 	client->replies_end = &client->replies;
 	client->active_usec = moment_now(CLOCK_MONOTONIC);
 	client->is_in_turn = true;
@@ -541,7 +587,7 @@ int clients_add(struct clients *clients, const char *listener, int fd, const str
 		return r;
 	}
 	client->is_in_turn = false;
-	(void)take_fd(&socket);
+	(void)take_fd(fd);
 	clients->n_clients++;
 	add_latest(client);
 	r = update(client);
@@ -551,22 +597,30 @@ int clients_add(struct clients *clients, const char *listener, int fd, const str
 	return r < 0 ? r : 0;
 }
 
+int clients_add(struct clients *clients, const char *listener, int fd, const struct peer *peer)
+{
+	int r = add(clients, listener, &fd, peer);
+
+	disconnect(clients, &fd);
+	return r;
+}
+
 static int add_accepted(struct clients *clients, const char *listener, int *fd)
 {
 	_cleanup_peer_ struct peer peer = PEER_INIT;
 	int r = peer_identify(*fd, &peer);
 
-	return r < 0 ? r : clients_add(clients, listener, take_fd(fd), &peer);
+	return r < 0 ? r : add(clients, listener, fd, &peer);
 }
 
 int clients_accept(struct clients *clients, const char *listener, int listening_fd)
 {
-	_cleanup_close_ int fd = listen_accept(listening_fd);
-	int r;
+	int fd = listen_accept(listening_fd), r;
 
 	if (fd < 0)
 		return fd;
 	r = add_accepted(clients, listener, &fd);
+	disconnect(clients, &fd);
 	if (r < 0)
 		log_warn_rated(clients->log, &clients->refusals,
 			       "cannot serve a client of '%s': %s", listener, strerror(-r));

@@ -21,8 +21,8 @@
  *   makes the service log          ten lines a minute
  *
  *   sends a socket with SO_LINGER  with n_fds 0 the kernel refuses the message since Linux 6.16;
- *                                  before, or to a manager's socket whose service has not started
- *                                  yet, the service blocks for as long as that socket lingers
+ *                                  before, the connection ends, and the message is left to a
+ *                                  process that exits (service/unread.h)
  *
  * One hazard remains: closing a received fd can block in its sender's code (FUSE_FLUSH, SO_LINGER),
  * so a service with n_fds > 0 must not share its process with one that must answer all users.
@@ -48,7 +48,7 @@ struct client_limits {
 	uint64_t idle_usec; /* an untrusted client without a message for so long may be disconnected
 			       to make room */
 	size_t n_bytes;	    /* maximum size of a message */
-	size_t n_fds;	    /* maximum fds of a message; with 0 the kernel refuses or closes all */
+	size_t n_fds;	    /* maximum fds of a message; with 0 one with fds ends the connection */
 	size_t n_in_work; /* messages that a client may have on hold before its next one is read */
 	unsigned n_per_turn; /* messages read of one client before the next client's turn */
 };

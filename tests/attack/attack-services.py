@@ -3,8 +3,6 @@
 
 control POLICY AUDIT        asks POLICY for a token, a reload and a list of tokens, and writes merge_approved to AUDIT;
                             prints "WHAT done" or "WHAT refused: WHY" for each
-linger SOCKET PIDFILE PACKET  sends PACKET with a TCP socket that waits for a day when it is closed, whose last reference is
-                            then in the message; prints "served" if PACKET of another client is answered nevertheless
 crowd SOCKET PACKET FIRST EACH
                             four users from uid FIRST on, each with EACH connections over which it sends PACKET once and
                             then nothing: prints how many were answered; ends with its standard input
@@ -12,9 +10,7 @@ crowd SOCKET PACKET FIRST EACH
 import contextlib
 import json
 import os
-import signal
 import socket
-import struct
 import sys
 
 
@@ -41,39 +37,6 @@ def control(policy, audit):
     client.send(b'{"event":"merge_approved","by":"the maintainer"}')
     answer = json.loads(client.recv(1 << 20))
     print("merge_approved", "written" if "seq" in answer else answer)
-
-
-def lingering():
-    """A socket that cannot send its last bytes, because nobody reads them, and the socket that does not read them."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        sender = socket.create_connection(server.getsockname())
-        silent, _ = server.accept()
-    sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 86400))
-    sender.setblocking(False)
-    with contextlib.suppress(BlockingIOError):
-        while True:
-            sender.send(b"x" * 65536)
-    return sender, silent
-
-
-def linger(path, pidfile, packet):
-    with open(pidfile, encoding="ascii") as file:
-        service = os.pidfd_open(int(file.read()))
-    attacker, other = connect(path), connect(path)
-    other.settimeout(60)
-    sender, silent = lingering()
-    # The service must read the message after the attacker has closed its own reference.
-    signal.pidfd_send_signal(service, signal.SIGSTOP)
-    try:
-        try:
-            socket.send_fds(attacker, [packet.encode()], [sender.fileno()])
-        except PermissionError:  # the last reference is this one, and close() would wait
-            sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 0, 0))
-        sender.close()
-    finally:
-        signal.pidfd_send_signal(service, signal.SIGCONT)
-    print("served" if is_served(other, packet.encode()) else "not served")
-    silent.close()
 
 
 def is_served(client, packet):
@@ -109,4 +72,4 @@ def crowd(path, packet, first, each):
     sys.stdin.read()
 
 
-{"control": control, "crowd": crowd, "linger": linger}[sys.argv[1]](*sys.argv[2:])
+{"control": control, "crowd": crowd}[sys.argv[1]](*sys.argv[2:])

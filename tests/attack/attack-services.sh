@@ -8,7 +8,7 @@ cd "$work" || exit 1
 # A Python that every user and every sandbox can run, whatever PATH contains.
 python=/usr/bin/python3
 cp "$SBX_SOURCE/tests/attack/attack-services.py" attack.py
-cp "$SBX_SOURCE/tests/tool/seqpacket.py" .
+cp "$SBX_SOURCE/tests/tool/seqpacket.py" "$SBX_SOURCE/tests/vm/fixtures/linger.py" .
 cat >p.yaml <<'END'
 capabilities:
   - { name: src, match: { syscall: fs.write, path_glob: ["/srv/p/src/**"] }, action: require_review }
@@ -80,15 +80,13 @@ else
 	skip a_sandboxed_command_is_not_trusted 'this host runs no sandbox'
 fi
 
-if [ "$(printf '%s\n' 6.16 "$(uname -r)" | sort -V | head -n 1)" = 6.16 ]; then
-	linger="$python $work/attack.py linger"
-	run as user $linger "$work/user.d/policy.sock" "$work/user.d/policy.pid" '{"op":"fs.read","path":"/a"}'
-	check a_socket_that_lingers_does_not_hold_up_decisions out_is served
-	run as user $linger "$work/user.d/audit.sock" "$work/user.d/audit.pid" '{"event":"state_transition"}'
-	check a_socket_that_lingers_does_not_hold_up_the_log out_is served
-else
-	skip a_socket_that_lingers_does_not_hold_up_a_service 'before Linux 6.16 a service cannot refuse fds'
-fi
+lingers() { # SERVICE PACKET
+	run as user "$python" "$work/linger.py" "$work/user.d/$1.sock" "$(cat "user.d/$1.pid")" "$2"
+}
+lingers policy '{"op":"fs.read","path":"/a"}'
+check a_socket_that_lingers_does_not_hold_up_decisions out_is served
+lingers audit '{"event":"state_transition"}'
+check a_socket_that_lingers_does_not_hold_up_the_log out_is served
 stop user
 
 if [ "$(id -u)" -ne 0 ]; then

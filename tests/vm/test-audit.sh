@@ -82,6 +82,14 @@ the_journal_finds_a_log_that_was_put_back()
 	rm -r /tmp/earlier
 }
 
+# The kernel of this machine may be older than Linux 6.16, and cannot refuse the socket.
+a_socket_that_lingers_does_not_hold_it_up()
+{
+	systemctl start sbx-audit.socket
+	send '{"event":"policy_update","n":1}' | grep '{"seq":'
+	python3 "$here/fixtures/linger.py" "$socket" "$(property MainPID)" '{"event":"policy_update","n":2}' | grep -x served
+}
+
 is_started_again_when_it_is_killed_and_loses_nothing_it_acknowledged()
 {
 	systemctl start sbx-audit.socket
@@ -198,6 +206,7 @@ run_tests \
 	answers_nobody_who_is_not_in_its_group \
 	the_journal_has_its_heads \
 	the_journal_finds_a_log_that_was_put_back \
+	a_socket_that_lingers_does_not_hold_it_up \
 	is_started_again_when_it_is_killed_and_loses_nothing_it_acknowledged \
 	decisions_are_recorded_there \
 	waits_while_the_disk_is_full_and_goes_on \

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "service/unread.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "lingering.h"
+
+#define DEADLINE_SEC 300
+
+struct pair {
+	int service, client;
+};
+
+static struct pair pair_made(void)
+{
+	int ends[2];
+
+	expect(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
+	return (struct pair){ .service = ends[0], .client = ends[1] };
+}
+
+static void pair_deinit(struct pair *pair)
+{
+	close_fd(&pair->service);
+	close_fd(&pair->client);
+}
+#define _cleanup_pair_ _cleanup_(pair_deinit)
+
+/* The client sees the end, or a reset if messages of it were not received; and the service has no
+ * child that it could not reap. */
+static void expect_closed(const struct pair *pair)
+{
+	struct pollfd wait = { .fd = pair->client, .events = POLLIN };
+	char bytes[16];
+	ssize_t n;
+
+	expect_eq(pair->service, -EBADF);
+	expect_eq(poll(&wait, 1, DEADLINE_SEC * 1000), 1);
+	n = recv(pair->client, bytes, sizeof(bytes), MSG_DONTWAIT);
+	expect(n == 0 || (n < 0 && errno == ECONNRESET));
+	expect(waitpid(-1, NULL, __WALL | WNOHANG) < 0 && errno == ECHILD);
+}
+
+static void closes_a_connection_without_messages(void)
+{
+	_cleanup_pair_ struct pair pair = pair_made();
+	int none = -EBADF;
+
+	unread_close(&pair.service);
+	expect_closed(&pair);
+	unread_close(&none);
+	expect_eq(none, -EBADF);
+}
+
+static void closes_a_connection_that_its_peer_has_closed(void)
+{
+	_cleanup_pair_ struct pair pair = pair_made();
+
+	close_fd(&pair.client);
+	unread_close(&pair.service);
+	expect_eq(pair.service, -EBADF);
+}
+
+/* Without this the other tests could not fail. */
+static void close_alone_waits_for_a_socket_that_lingers(void)
+{
+	_cleanup_pair_ struct pair pair = pair_made();
+	_cleanup_lingering_ struct lingering lingering = lingering_made();
+	struct pollfd wait = { .events = POLLIN };
+	int done[2];
+	pid_t pid;
+
+	lingering_send(&lingering, pair.client);
+	expect(pipe2(done, O_CLOEXEC) == 0);
+	pid = fork();
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		/* Until the parent has closed its end of the connection. */
+		(void)raise(SIGSTOP);
+		close_fd(&lingering.silent);
+		(void)close(pair.service);
+		(void)!write(done[1], "x", 1);
+		_exit(0);
+	}
+	expect(pid > 0);
+	close_fd(&done[1]);
+	expect_eq(waitpid(pid, NULL, WUNTRACED), pid);
+	close_fd(&pair.service);
+	expect(kill(pid, SIGCONT) == 0);
+	/* A process that has not come to close() yet does not fail the test. */
+	wait.fd = done[0];
+	expect_eq(poll(&wait, 1, 500), 0);
+	lingering_end(&lingering);
+	expect_eq(poll(&wait, 1, DEADLINE_SEC * 1000), 1);
+	expect_eq(waitpid(pid, NULL, 0), pid);
+	(void)close(done[0]);
+}
+
+static void does_not_wait_for_a_socket_that_lingers(void)
+{
+	_cleanup_pair_ struct pair pair = pair_made();
+	_cleanup_lingering_ struct lingering lingering = lingering_made();
+
+	lingering_send(&lingering, pair.client);
+	unread_close(&pair.service);
+	expect_closed(&pair);
+}
+
+/* An empty message looks like the end. */
+static void finds_a_socket_that_lingers_behind_an_empty_message(void)
+{
+	_cleanup_pair_ struct pair pair = pair_made();
+	_cleanup_lingering_ struct lingering lingering = lingering_made();
+
+	expect_eq(send(pair.client, "", 0, 0), 0);
+	lingering_send(&lingering, pair.client);
+	unread_close(&pair.service);
+	expect_closed(&pair);
+}
+
+/* The kernel reports the reset ahead of the message. */
+static void finds_a_socket_that_lingers_behind_a_reset(void)
+{
+	_cleanup_pair_ struct pair pair = pair_made();
+	_cleanup_lingering_ struct lingering lingering = lingering_made();
+
+	expect_eq(send(pair.service, "reply", 5, 0), 5);
+	lingering_send(&lingering, pair.client);
+	close_fd(&pair.client);
+	unread_close(&pair.service);
+	expect_eq(pair.service, -EBADF);
+}
+
+static void leaves_no_process_behind(void)
+{
+	_cleanup_pair_ struct pair pair = pair_made();
+	_cleanup_lingering_ struct lingering lingering = lingering_made();
+	siginfo_t info;
+
+	/* Its children become this process's instead of init's. */
+	expect(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+	lingering_send(&lingering, pair.client);
+	unread_close(&pair.service);
+	expect_eq(waitid(P_ALL, 0, &info, WEXITED | __WALL), 0);
+	expect_eq(info.si_code, CLD_EXITED);
+	expect_eq(info.si_status, 0);
+	expect(prctl(PR_SET_CHILD_SUBREAPER, 0) == 0);
+	expect_closed(&pair);
+}
+
+static void keeps_the_connection_if_no_process_can_be_started(void)
+{
+	_cleanup_pair_ struct pair pair = pair_made();
+	_cleanup_lingering_ struct lingering lingering = lingering_made();
+	struct rlimit before, none = { .rlim_cur = 3 };
+	int kept = pair.service;
+
+	lingering_send(&lingering, pair.client);
+	/* No fd is left for the pipe. */
+	expect(getrlimit(RLIMIT_NOFILE, &before) == 0);
+	none.rlim_max = before.rlim_max;
+	expect(setrlimit(RLIMIT_NOFILE, &none) == 0);
+	unread_close(&pair.service);
+	expect(setrlimit(RLIMIT_NOFILE, &before) == 0);
+	expect_closed(&pair);
+	expect(fcntl(kept, F_GETFD) >= 0);
+	lingering_end(&lingering);
+	(void)close(kept);
+}
+
+static const struct test tests[] = {
+	TEST(closes_a_connection_without_messages),
+	TEST(closes_a_connection_that_its_peer_has_closed),
+	TEST(close_alone_waits_for_a_socket_that_lingers),
+	TEST(does_not_wait_for_a_socket_that_lingers),
+	TEST(finds_a_socket_that_lingers_behind_an_empty_message),
+	TEST(finds_a_socket_that_lingers_behind_a_reset),
+	TEST(leaves_no_process_behind),
+	TEST(keeps_the_connection_if_no_process_can_be_started),
+	TEST_END,
+};
+
+int main(void)
+{
+	(void)alarm(DEADLINE_SEC);
+	return test_run(tests);
+}
