@@ -342,6 +342,11 @@ struct proxy *proxy_free(struct proxy *proxy)
 	return NULL;
 }
 
+uint64_t proxy_count_lost_records(const struct proxy *proxy)
+{
+	return report_count_lost(proxy->report);
+}
+
 void proxy_get_summary(const struct proxy *proxy, struct handover_summary *ret)
 {
 	*ret = (struct handover_summary){ .n_counters = N_ELEMENTS(counter_rows) };

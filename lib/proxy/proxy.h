@@ -118,5 +118,7 @@ int proxy_listen(struct proxy *proxy, int fd);
 void proxy_replace_policy(struct proxy *proxy, struct proxy_policy *policy);
 /* Closes all connections and accepts no more. */
 void proxy_stop(struct proxy *proxy);
+/* After proxy_stop(): records of connections and denials that could not be written. */
+uint64_t proxy_count_lost_records(const struct proxy *proxy);
 /* Denials and counters; the texts live as long as the proxy. */
 void proxy_get_summary(const struct proxy *proxy, struct handover_summary *ret);

@@ -4,6 +4,9 @@
  * Two bounded tables: denials whose record waits for the end of their second, and distinct denials
  * for the summary. When the first is full its oldest row is written early; when the second is full,
  * further ones are only counted.
+ *
+ * Records that cannot be written wait in memory: a connection that was made has its record, even if
+ * the disk was full when it ended.
  */
 
 #include "proxy/report.h"
@@ -24,6 +27,8 @@
 #define DENIALS_MAX 32
 _Static_assert(DENIALS_MAX <= HANDOVER_DENIALS_MAX, "every row has room in the summary");
 #define SECOND_USEC UINT64_C(1000000)
+/* Without room for its record no connection is made, so only those that are open add to these. */
+#define UNSENT_BYTES_MAX ((size_t)16 * 1024 * 1024)
 #define TOOL "sbx-proxy"
 
 #define RULE_SIZE 256
@@ -46,17 +51,24 @@ struct denials {
 	size_t n_max;
 };
 
+/* A record that could not be written, without its end. */
+struct unsent {
+	struct unsent *next;
+	struct text record;
+	struct json_writer json;
+};
+
 struct report {
 	struct recorder *recorder;
 	const char *sandbox;
 	struct denials pending; /* the oldest first */
 	struct denials seen;
 	uint64_t n_left_out;
-	/* A record that could not be written, without its end: it is sent again before anything is
-	 * allowed. */
-	struct text unsent;
-	struct json_writer unsent_json;
-	bool is_lost;
+	struct unsent *unsent; /* the oldest first; sent again before anything is allowed */
+	struct unsent *last_unsent;
+	size_t n_unsent_bytes;
+	uint64_t n_lost;     /* for which there was no memory */
+	uint64_t tried_usec; /* when report_flush() has sent them again */
 };
 
 static void denials_deinit(struct denials *denials)
@@ -66,17 +78,22 @@ static void denials_deinit(struct denials *denials)
 	free(denials->rows);
 }
 
-static bool is_equal(const struct denial *denial, const struct report_denial *other)
+/* @decision: NULL if it may differ. A client that is refused with many server names must not hide
+ * all but the first in a count. */
+static bool is_equal(const struct denial *denial, const struct report_denial *other,
+		     const char *decision)
 {
 	return denial->port == other->port && strcmp(denial->host, other->host) == 0 &&
 	       strcmp(denial->reason, other->reason) == 0 &&
-	       strncmp(denial->rule, other->rule, RULE_SIZE - 1) == 0;
+	       strncmp(denial->rule, other->rule, RULE_SIZE - 1) == 0 &&
+	       (!decision || strcmp(text_string(&denial->text), decision) == 0);
 }
 
-static struct denial *find(const struct denials *denials, const struct report_denial *wanted)
+static struct denial *find(const struct denials *denials, const struct report_denial *wanted,
+			   const char *decision)
 {
 	for (size_t i = 0; i < denials->n_rows; i++)
-		if (is_equal(&denials->rows[i], wanted))
+		if (is_equal(&denials->rows[i], wanted, decision))
 			return &denials->rows[i];
 	return NULL;
 }
@@ -137,6 +154,16 @@ int report_new(struct recorder *recorder, const char *sandbox, struct report **r
 	return 0;
 }
 
+static void drop_unsent(struct report *report)
+{
+	struct unsent *unsent = report->unsent;
+
+	report->unsent = unsent->next;
+	report->n_unsent_bytes -= unsent->record.len;
+	text_deinit(&unsent->record);
+	free(unsent);
+}
+
 struct report *report_free(struct report *report)
 {
 	if (!report)
@@ -144,7 +171,8 @@ struct report *report_free(struct report *report)
 	report_flush(report, UINT64_MAX);
 	denials_deinit(&report->pending);
 	denials_deinit(&report->seen);
-	text_deinit(&report->unsent);
+	while (report->unsent)
+		drop_unsent(report);
 	free(report);
 	return NULL;
 }
@@ -158,32 +186,58 @@ static void begin(const struct report *report, struct text *record, struct json_
 	json_member_if_set(json, "sandbox_id", report->sandbox);
 }
 
-/* Keeps the first record that cannot be written; later ones are lost until it is. */
-static void send_record(struct report *report, struct text *record, struct json_writer *json)
+static void keep(struct report *report, const struct text *record, const struct json_writer *json)
 {
-	_cleanup_text_ struct text kept = TEXT_INIT;
-	struct json_writer kept_json = *json;
+	struct unsent *unsent = NULL;
+
+	if (record->len <= UNSENT_BYTES_MAX - report->n_unsent_bytes)
+		unsent = calloc(1, sizeof(*unsent));
+	if (unsent)
+		text_add_bytes(&unsent->record, record->data, record->len);
+	if (!unsent || record->failed || text_status(&unsent->record) < 0) {
+		report->n_lost++;
+		if (unsent)
+			text_deinit(&unsent->record);
+		free(unsent);
+		return;
+	}
+	unsent->json = *json;
+	if (report->unsent)
+		report->last_unsent->next = unsent;
+	else
+		report->unsent = unsent;
+	report->last_unsent = unsent;
+	report->n_unsent_bytes += unsent->record.len;
+}
+
+/* Leaves @record as it is, for another try. */
+static int try_to_send(struct report *report, const struct text *record,
+		       const struct json_writer *json)
+{
+	_cleanup_text_ struct text sent = TEXT_INIT;
+	struct json_writer sent_json = *json;
 	struct sbx_error err = { .code = 0 };
 
-	text_add_bytes(&kept, record->data, record->len);
-	if (record_send(report->recorder, record, json, &err) == 0 || report->is_lost)
-		return;
-	report->unsent = kept;
-	kept = (struct text)TEXT_INIT;
-	report->unsent_json = kept_json;
-	report->unsent_json.out = &report->unsent;
-	report->is_lost = true;
+	text_add_bytes(&sent, record->data, record->len);
+	sent.failed = sent.failed || record->failed;
+	sent_json.out = &sent;
+	return record_send(report->recorder, &sent, &sent_json, &err);
+}
+
+/* Behind one that waits, this one waits as well: a try may take time, and the log keeps the order.
+ */
+static void send_record(struct report *report, const struct text *record,
+			const struct json_writer *json)
+{
+	if (report->unsent || try_to_send(report, record, json) < 0)
+		keep(report, record, json);
 }
 
 static void send_again(struct report *report)
 {
-	_cleanup_text_ struct text record = report->unsent;
-	struct json_writer json = report->unsent_json;
-
-	report->unsent = (struct text)TEXT_INIT;
-	report->is_lost = false;
-	json.out = &record;
-	send_record(report, &record, &json);
+	while (report->unsent &&
+	       try_to_send(report, &report->unsent->record, &report->unsent->json) == 0)
+		drop_unsent(report);
 }
 
 static void write_denial(struct report *report, const struct denial *denial)
@@ -224,9 +278,17 @@ void report_connected(struct report *report, const struct report_connection *con
 
 bool report_is_lost(struct report *report)
 {
-	if (report->is_lost)
-		send_again(report);
-	return report->is_lost;
+	send_again(report);
+	return report->unsent;
+}
+
+uint64_t report_count_lost(const struct report *report)
+{
+	uint64_t n = report->n_lost;
+
+	for (const struct unsent *at = report->unsent; at; at = at->next)
+		n++;
+	return n;
 }
 
 /* ---- denials ---- */
@@ -247,16 +309,21 @@ void report_flush(struct report *report, uint64_t now_usec)
 	       (now_usec == UINT64_MAX ||
 		report->pending.rows[0].since_usec + SECOND_USEC <= now_usec))
 		write_oldest(report);
+	/* A try may take a while, in which no byte is relayed. */
+	if (!report->unsent || now_usec - report->tried_usec < SECOND_USEC)
+		return;
+	report->tried_usec = now_usec;
+	send_again(report);
 }
 
 bool report_has_pending(const struct report *report)
 {
-	return report->pending.n_rows > 0;
+	return report->pending.n_rows > 0 || report->unsent;
 }
 
 static void count_for_summary(struct report *report, const struct report_denial *denial)
 {
-	struct denial *row = find(&report->seen, denial);
+	struct denial *row = find(&report->seen, denial, NULL);
 
 	if (!row)
 		row = add(&report->seen, denial, denial->fix);
@@ -281,7 +348,7 @@ void report_denied(struct report *report, const struct report_denial *denial, ui
 
 	count_for_summary(report, denial);
 	report_flush(report, now_usec);
-	row = find(&report->pending, denial);
+	row = find(&report->pending, denial, denial->decision);
 	if (!row && report->pending.n_rows == report->pending.n_max)
 		write_oldest(report);
 	if (!row) {

@@ -118,14 +118,21 @@ static void record_or_log(const struct worker *worker, struct text *record,
 static void record_stop(const struct worker *worker, const char *cause)
 {
 	_cleanup_text_ struct text record = TEXT_INIT;
+	uint64_t n_lost = proxy_count_lost_records(worker->proxy);
 	struct json_writer json;
 
+	if (n_lost > 0)
+		log_write(worker->options.log, LOG_LEVEL_ERROR, NULL,
+			  "%llu records of connections and denials could not be written",
+			  (unsigned long long)n_lost);
 	begin_record(worker, &record, &json, "proxy_stop");
 	json_member_string(&json, "cause", cause);
 	json_member_u64(&json, "usec", moment_now(CLOCK_MONOTONIC) - worker->began_usec);
 	json_member_object(&json, "counters");
 	proxy_counters_add_members(&json, &worker->options.page->counters);
 	json_end_object(&json);
+	if (n_lost > 0)
+		json_member_u64(&json, "records_lost", n_lost);
 	/* Every connection is closed by now, so there is nothing left to refuse. */
 	record_or_log(worker, &record, &json);
 }
