@@ -310,7 +310,17 @@ static int fill_relay(struct connection *connection)
 	return r < 0 ? r : add_buffer(connection, RELAY_UP, &connection->from_client);
 }
 
-enum turn connection_begin_tunnel(struct connection *connection)
+static enum turn hold_tunnel(struct connection *connection)
+{
+	if (connection->stage != STAGE_HOLD)
+		connection_set_deadline(connection, connection->proxy->with.timeouts.idle_usec);
+	connection->stage = STAGE_HOLD;
+	connection_wait(connection, 0, 0);
+	proxy_tick_later(connection->proxy);
+	return TURN_WAIT;
+}
+
+static enum turn open_tunnel(struct connection *connection)
 {
 	struct proxy *proxy = connection->proxy;
 	int r;
@@ -335,6 +345,23 @@ enum turn connection_begin_tunnel(struct connection *connection)
 	return TURN_WAIT;
 }
 
+/* Bytes that came before the tunnel leave at once, and count: else many short tunnels would have
+ * no limit. */
+enum turn connection_begin_tunnel(struct connection *connection)
+{
+	const struct buffer *up = &connection->from_client;
+	const struct buffer *down = &connection->exchange->from_server;
+	size_t n_early = up->end - up->at + down->end - down->at;
+
+	if (n_early > proxy_count_bytes_left(connection->proxy)) {
+		connection_free(connection, "limit");
+		return TURN_GONE;
+	}
+	if (n_early > 0 && proxy_allow(connection->proxy, 1) == 0)
+		return hold_tunnel(connection);
+	return open_tunnel(connection);
+}
+
 /* ---- the ClientHello ---- */
 
 /* TLS shows its user this alert (access_denied); a closed connection explains nothing. */
@@ -347,10 +374,12 @@ static enum turn refuse_hello(struct connection *connection, const char *reason,
 	struct proxy *proxy = connection->proxy;
 
 	judge_add_rule(&rule, &proxy->judge);
-	text_addf(&fix,
-		  "if bytes other than TLS with this server name may pass, add to the rule %s:\n"
-		  "  constraints: { tls: any }",
-		  text_string(&rule));
+	text_add(&fix, "if bytes other than TLS with this server name may pass, ");
+	if (rule.len > 0)
+		text_addf(&fix, "add to the rule %s:", text_string(&rule));
+	else
+		text_add(&fix, "allow the host by a rule of its own, with:");
+	text_add(&fix, "\n  constraints: { tls: any }");
 	judge_add_constraint_json(&decision, &proxy->judge, reason, name, text_string(&fix));
 	report(connection, reason, text_string(&rule), "", text_string(&fix),
 	       text_string(&decision));
@@ -427,6 +456,8 @@ static enum turn hello_turn(struct connection *connection)
 		if (kind != HELLO_INCOMPLETE)
 			return judge_hello(connection, kind, hello.name);
 		n = buffer_receive(buffer, connection->client.fd, BUFFER_SIZE);
+		if (n == -ENOBUFS)
+			return judge_hello(connection, HELLO_INVALID, NULL);
 		if (n == -EAGAIN) {
 			connection_wait(connection, EPOLLIN | (pending < 0 ? EPOLLOUT : 0), 0);
 			return TURN_WAIT;
@@ -618,8 +649,8 @@ void connection_turn(struct connection *connection)
 	static enum turn (*const turns[])(struct connection * connection) = {
 		[STAGE_HEAD] = head_turn,	  [STAGE_RESOLVE] = resolve_turn,
 		[STAGE_DIAL] = resolve_turn,	  [STAGE_HELLO] = hello_turn,
-		[STAGE_EXCHANGE] = exchange_turn, [STAGE_TUNNEL] = tunnel_turn,
-		[STAGE_CLOSE] = close_turn,
+		[STAGE_EXCHANGE] = exchange_turn, [STAGE_HOLD] = connection_begin_tunnel,
+		[STAGE_TUNNEL] = tunnel_turn,	  [STAGE_CLOSE] = close_turn,
 	};
 
 	while (turns[connection->stage](connection) == TURN_AGAIN)
@@ -653,7 +684,7 @@ static void serve_server(struct ready_socket *socket, uint32_t events)
 	else if (connection->stage == STAGE_HEAD)
 		/* The end of an idle connection, or bytes that answer no request. */
 		connection_close_server(connection, "end");
-	else if (connection->stage == STAGE_HELLO)
+	else if (connection->stage == STAGE_HELLO || connection->stage == STAGE_HOLD)
 		connection_free(connection, "server");
 	else
 		connection_turn(connection);
@@ -748,8 +779,8 @@ void connection_time_out(struct connection *connection)
 	static void (*const time_outs[])(struct connection * connection) = {
 		[STAGE_HEAD] = time_out_head,	      [STAGE_RESOLVE] = time_out_resolve,
 		[STAGE_DIAL] = time_out_dial,	      [STAGE_HELLO] = time_out_hello,
-		[STAGE_EXCHANGE] = time_out_exchange, [STAGE_TUNNEL] = time_out_close,
-		[STAGE_CLOSE] = time_out_close,
+		[STAGE_EXCHANGE] = time_out_exchange, [STAGE_HOLD] = time_out_close,
+		[STAGE_TUNNEL] = time_out_close,      [STAGE_CLOSE] = time_out_close,
 	};
 
 	time_outs[connection->stage](connection);
@@ -777,6 +808,9 @@ void connection_free(struct connection *connection, const char *cause)
 	} else {
 		(void)ready_wait(proxy->with.ready, &connection->client, 0);
 	}
+	/* The question to the DNS, or the first packet to the server, may have left already. */
+	if (connection->target && !connection->target->is_connected)
+		connection_record_server(connection, cause);
 	connection_close_server(connection, cause);
 	close_fd(&connection->client.fd);
 	unlink_connection(connection);

@@ -51,6 +51,11 @@ long buffer_receive(struct buffer *buffer, int fd, size_t n_max)
 	return n;
 }
 
+static size_t lesser(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
 static ssize_t send_some(int fd, const char *bytes, size_t n_bytes)
 {
 	ssize_t n = send(fd, bytes, n_bytes, MSG_NOSIGNAL);
@@ -60,11 +65,13 @@ static ssize_t send_some(int fd, const char *bytes, size_t n_bytes)
 	return errno == EINTR ? -EAGAIN : -errno;
 }
 
-int buffer_send(struct buffer *buffer, int fd, size_t *ret_sent)
+int buffer_send(struct buffer *buffer, int fd, size_t n_max, size_t *ret_sent)
 {
 	*ret_sent = 0;
 	while (buffer->at < buffer->passed) {
-		ssize_t n = send_some(fd, buffer->data + buffer->at, buffer->passed - buffer->at);
+		size_t n_wanted = lesser(buffer->passed - buffer->at, n_max - *ret_sent);
+		ssize_t n =
+			n_wanted > 0 ? send_some(fd, buffer->data + buffer->at, n_wanted) : -EAGAIN;
 
 		if (n < 0)
 			return (int)n;
@@ -200,7 +207,8 @@ static int copy_up(struct connection *connection)
 		r = pass_body(&exchange->request_body, buffer);
 		if (r < 0)
 			return r;
-		r = buffer_send(buffer, connection->server.fd, &n_sent);
+		r = buffer_send(buffer, connection->server.fd,
+				proxy_allow(connection->proxy, BUFFER_SIZE), &n_sent);
 		if (n_sent > 0)
 			connection_moved(connection, RELAY_UP, n_sent);
 		if (r < 0)
@@ -241,14 +249,15 @@ static int unchunk(struct exchange *exchange)
 }
 
 /* A head and the beginning of its body leave with one call. */
-static int send_answer_and_body(struct exchange *exchange, int fd, size_t *ret_body)
+static int send_answer_and_body(struct exchange *exchange, int fd, size_t n_max, size_t *ret_body)
 {
 	struct buffer *buffer = &exchange->from_server;
 	size_t n_answer = exchange->answer.len - exchange->n_answer_sent;
 	struct iovec parts[] = {
 		{ .iov_base = exchange->answer.data + exchange->n_answer_sent,
 		  .iov_len = n_answer },
-		{ .iov_base = buffer->data + buffer->at, .iov_len = buffer->passed - buffer->at },
+		{ .iov_base = buffer->data + buffer->at,
+		  .iov_len = lesser(buffer->passed - buffer->at, n_max) },
 	};
 	const struct msghdr message = { .msg_iov = parts, .msg_iovlen = N_ELEMENTS(parts) };
 	ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL);
@@ -266,22 +275,22 @@ static int send_answer_and_body(struct exchange *exchange, int fd, size_t *ret_b
 	return 0;
 }
 
-/* @ret_n_sent is set on failure, too. */
-static int send_passed(struct exchange *exchange, int client, size_t *ret_n_sent)
+/* @n_max: of the body. @ret_n_sent is set on failure, too. */
+static int send_passed(struct exchange *exchange, int client, size_t n_max, size_t *ret_n_sent)
 {
 	struct buffer *buffer = &exchange->from_server;
 	size_t n_rest = 0;
 	int r;
 
 	if (is_answer_pending(exchange) && buffer->at < buffer->passed) {
-		r = send_answer_and_body(exchange, client, ret_n_sent);
+		r = send_answer_and_body(exchange, client, n_max, ret_n_sent);
 		if (r < 0)
 			return r;
 	}
 	r = exchange_send_answer(exchange, client);
 	if (r < 0)
 		return r;
-	r = buffer_send(buffer, client, &n_rest);
+	r = buffer_send(buffer, client, n_max - *ret_n_sent, &n_rest);
 	*ret_n_sent += n_rest;
 	return r;
 }
@@ -295,7 +304,8 @@ static int send_plain(struct connection *connection)
 
 	if (r < 0)
 		return r;
-	r = send_passed(exchange, connection->client.fd, &n_sent);
+	r = send_passed(exchange, connection->client.fd,
+			proxy_allow(connection->proxy, BUFFER_SIZE), &n_sent);
 	if (n_sent > 0)
 		connection_moved(connection, RELAY_DOWN, n_sent);
 	return r;
@@ -492,7 +502,8 @@ static void wait_for_both(struct connection *connection)
 	if (!may_read)
 		proxy_tick_later(connection->proxy);
 	(void)ready_wait(connection->proxy->with.ready, &connection->client,
-			 (wants_body && may_read ? EPOLLIN : 0) | (down_blocked ? EPOLLOUT : 0) |
+			 (may_read ? (wants_body ? EPOLLIN : 0) | (down_blocked ? EPOLLOUT : 0)
+				   : 0) |
 				 EPOLLHUP);
 	(void)ready_wait(connection->proxy->with.ready, &connection->server,
 			 may_read ? (down_blocked ? 0 : EPOLLIN) | (up_blocked ? EPOLLOUT : 0) : 0);

@@ -33,8 +33,9 @@ struct buffer {
 /* Reads once. The number of bytes, 0 at the end of the stream, -EAGAIN, -ENOBUFS without room, or
  * another negative errno. */
 long buffer_receive(struct buffer *buffer, int fd, size_t n_max);
-/* Sends what was passed. 0 if all of it was sent, -EAGAIN if some is left, or negative errno. */
-int buffer_send(struct buffer *buffer, int fd, size_t *ret_sent);
+/* Sends at most @n_max bytes of what was passed. 0 if all of it was sent, -EAGAIN if some is left,
+ * or negative errno. */
+int buffer_send(struct buffer *buffer, int fd, size_t n_max, size_t *ret_sent);
 
 /* ---- one request and its response ---- */
 
@@ -86,6 +87,7 @@ enum stage {
 	STAGE_DIAL,
 	STAGE_HELLO,
 	STAGE_EXCHANGE,
+	STAGE_HOLD, /* a tunnel whose first bytes the rate does not allow yet */
 	STAGE_TUNNEL,
 	STAGE_CLOSE, /* sends the last answer, and drops what still arrives */
 	N_STAGES,
@@ -129,11 +131,14 @@ struct proxy {
 	bool is_ticking;
 	bool is_full;	   /* accepts nothing until a connection ends */
 	uint64_t n_tokens; /* bytes that may be moved before the next tick */
+	uint64_t n_debts;  /* bytes that were moved without a token */
+	uint64_t n_rest;   /* of the rate, less than a byte a tick */
 };
 
 /* How many of @wanted bytes may be read now; 0: none before the next tick. */
 size_t proxy_allow(struct proxy *proxy, size_t wanted);
 void proxy_spend(struct proxy *proxy, size_t n_bytes);
+uint64_t proxy_count_bytes_left(const struct proxy *proxy);
 bool proxy_has_bytes_left(const struct proxy *proxy);
 void proxy_tick_later(struct proxy *proxy);
 void proxy_make_room(struct proxy *proxy);

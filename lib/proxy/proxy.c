@@ -72,15 +72,21 @@ static uint64_t n_moved(const struct proxy *proxy)
 	return proxy->with.counters->bytes_up + proxy->with.counters->bytes_down;
 }
 
+uint64_t proxy_count_bytes_left(const struct proxy *proxy)
+{
+	uint64_t n = n_moved(proxy), n_max = proxy->with.limits.n_bytes;
+
+	return n < n_max ? n_max - n : 0;
+}
+
 bool proxy_has_bytes_left(const struct proxy *proxy)
 {
-	return n_moved(proxy) < proxy->with.limits.n_bytes;
+	return proxy_count_bytes_left(proxy) > 0;
 }
 
 size_t proxy_allow(struct proxy *proxy, size_t wanted)
 {
-	uint64_t left =
-		proxy_has_bytes_left(proxy) ? proxy->with.limits.n_bytes - n_moved(proxy) : 0;
+	uint64_t left = proxy_count_bytes_left(proxy);
 
 	if (has_rate(proxy) && proxy->n_tokens < left)
 		left = proxy->n_tokens;
@@ -89,14 +95,25 @@ size_t proxy_allow(struct proxy *proxy, size_t wanted)
 
 void proxy_spend(struct proxy *proxy, size_t n_bytes)
 {
-	proxy->n_tokens -= n_bytes < proxy->n_tokens ? n_bytes : proxy->n_tokens;
+	size_t n_paid = n_bytes < proxy->n_tokens ? n_bytes : (size_t)proxy->n_tokens;
+
+	proxy->n_tokens -= n_paid;
+	/* What came before a tunnel was open leaves at once, of many tunnels too. */
+	if (has_rate(proxy))
+		proxy->n_debts += n_bytes - n_paid;
 }
 
 static void add_tokens(struct proxy *proxy)
 {
-	uint64_t portion = proxy->with.limits.bytes_per_sec / TICKS_PER_SEC_OF_RATE;
+	uint64_t rate = proxy->with.limits.bytes_per_sec;
+	uint64_t portion = rate / TICKS_PER_SEC_OF_RATE, paid;
 
-	proxy->n_tokens = portion > 0 ? portion : 1;
+	proxy->n_rest += rate % TICKS_PER_SEC_OF_RATE;
+	portion += proxy->n_rest / TICKS_PER_SEC_OF_RATE;
+	proxy->n_rest %= TICKS_PER_SEC_OF_RATE;
+	paid = portion < proxy->n_debts ? portion : proxy->n_debts;
+	proxy->n_debts -= paid;
+	proxy->n_tokens = portion - paid;
 }
 
 /* ---- listeners ---- */
@@ -204,13 +221,19 @@ static void end_late(struct proxy *proxy, uint64_t now_usec)
 	}
 }
 
+static bool moves_bytes(const struct connection *connection)
+{
+	return connection->stage == STAGE_EXCHANGE || connection->stage == STAGE_HOLD ||
+	       connection->stage == STAGE_TUNNEL;
+}
+
 static void resume_all(struct proxy *proxy)
 {
 	struct connection *next;
 
 	for (struct connection *at = proxy->connections; at; at = next) {
 		next = at->next;
-		if (at->stage == STAGE_EXCHANGE || at->stage == STAGE_TUNNEL)
+		if (moves_bytes(at))
 			connection_turn(at);
 	}
 }
@@ -222,7 +245,7 @@ static void end_moving(struct proxy *proxy)
 
 	for (struct connection *at = proxy->connections; at; at = next) {
 		next = at->next;
-		if (at->stage == STAGE_EXCHANGE || at->stage == STAGE_TUNNEL)
+		if (moves_bytes(at))
 			connection_free(at, "limit");
 	}
 }

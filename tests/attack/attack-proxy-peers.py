@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Servers and clients that do not keep to the order of HTTP, on both sides of sbx-proxy.
 
-They answer early, or reset a connection in the middle of a body. The proxy is stopped while they prepare what it finds:
+They answer early, reset a connection in the middle of a body, or leave before there is one. The proxy is stopped while they prepare what it finds:
 so each case has one order of events, however fast the machine is. TCP has small buffers here, so that little data fills
 them.
 """
@@ -37,7 +37,7 @@ capabilities:
     constraints: {{ tls: any }}
     action: allow
   - name: two
-    match: {{ syscall: net.connect, host: ["two.test"], cidr: [{networks}], ports: ["1024-65535"] }}
+    match: {{ syscall: net.connect, host: ["two.test", "silent.test"], cidr: [{networks}], ports: ["1024-65535"] }}
     action: allow
 """
 
@@ -300,6 +300,134 @@ def narrower_policy(proxy, _):
             reader.join()
 
 
+def connect_request(host, port):
+    return f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode()
+
+
+def records_of(proxy, event, key, value):
+    return [record for record in proxy.read_records() if record["event"] == event and record.get(key) == value]
+
+
+def is_dialled(port):
+    """A connection to the port waits for its answer (SYN_SENT)."""
+    rows = pathlib.Path("/proc/net/tcp").read_text(encoding="utf-8").splitlines()[1:]
+    return any(row.split()[2].endswith(f":{port:04X}") and row.split()[3] == "02" for row in rows)
+
+
+def left_early(proxy, _):
+    """A client leaves before there is a connection: its name was asked for, or its server was called."""
+    queries = proxy.directory / "queries"
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        port = listener.getsockname()[1]
+        for _ in range(4):  # a full queue
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(("127.0.0.1", port))
+        for host, has_left in (("silent.test", lambda: "silent.test" in queries.read_text(encoding="utf-8")),
+                               ("127.0.0.1", lambda: is_dialled(port))):
+            client = proxy.connect()
+            client.sendall(connect_request(host, port))
+            wait_for(has_left)
+            client.close()
+            try:
+                wait_for(lambda: [one for one in records_of(proxy, "proxy_connection", "host", host) if one["port"] == port])
+            except TimeoutError:
+                return f"no record about {host}"
+            record = [one for one in records_of(proxy, "proxy_connection", "host", host) if one["port"] == port][-1]
+            if (record["cause"], record["requests"]) != ("client", 0):
+                return str(record)
+    return None
+
+
+def hello_of(n_bytes):
+    """A ClientHello without a server name, in one record of so many bytes."""
+    start = b"\x03\x03" + bytes(32) + b"\0" + b"\0\x02\x13\x01" + b"\x01\0"
+    padding = bytes(n_bytes - len(start) - 15)
+    body = start + struct.pack(">HHH", len(padding) + 4, 21, len(padding)) + padding
+    message = b"\x01" + struct.pack(">I", len(body))[1:] + body
+    return b"\x16\x03\x01" + struct.pack(">H", len(message)) + message
+
+
+def big_hello(proxy, n_bytes):
+    """A first message that does not fit is denied like a longer one."""
+    proxy.allow("127.0.0.1/32", "127.0.0.2/32")
+    proxy.reload()
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(listen("0.0.0.0"))
+        port = listener.getsockname()[1]
+        client = stack.enter_context(proxy.connect())
+        client.sendall(connect_request("two.test", port))
+        read_until(client, b"\r\n\r\n")
+        with contextlib.suppress(OSError):
+            client.sendall(hello_of(n_bytes))
+        answer = read_rest(client)
+        # The denial may wait for the end of its second.
+        try:
+            wait_for(lambda: [one for one in records_of(proxy, "policy_decision", "reason", "client-hello-invalid")
+                              if one["input"]["port"] == port])
+        except TimeoutError:
+            return f"no denial of {n_bytes} bytes, the answer is {answer!r}"
+        return None if answer == b"\x15\x03\x03\x00\x02\x02\x31" else f"the answer is {answer!r}"
+
+
+@contextlib.contextmanager
+def limited(*options):
+    """A proxy of its own with a listener."""
+    with contextlib.ExitStack() as stack:
+        directory = stack.enter_context(tempfile.TemporaryDirectory())
+        yield Proxy(stack, directory, *options), stack.enter_context(listen())
+
+
+def early_tunnel(stack, proxy, listener, data):
+    """Opens a tunnel with bytes that come before it. Returns the server."""
+    port = listener.getsockname()[1]
+    client = stack.enter_context(proxy.connect())
+    client.sendall(connect_request("127.0.0.1", port) + data)
+    return stack.enter_context(accept(listener))
+
+
+def early_over_limit(_, __):
+    """Bytes that come before a tunnel do not pass the limit of all bytes."""
+    data = b"d" * 8000
+    with limited("--max-bytes", "10KiB") as (proxy, listener), contextlib.ExitStack() as stack:
+        first = early_tunnel(stack, proxy, listener, data)
+        read_until(first, data)
+        second = read_rest(early_tunnel(stack, proxy, listener, data))
+    return f"{len(second)} bytes more than the limit pass" if second else None
+
+
+def body_over_limit(_, __):
+    """Nor does a body that was read with its head."""
+    with limited("--max-bytes", "4KiB") as (proxy, listener), contextlib.ExitStack() as stack:
+        client = stack.enter_context(proxy.connect())
+        with proxy.stopped():
+            client.sendall(request(listener.getsockname()[1], "/", "POST", "Content-Length: 8000\r\n") + b"b" * 8000)
+        n_bytes = len(read_rest(stack.enter_context(accept(listener))))
+    return None if n_bytes == 4096 else f"{n_bytes} bytes pass"
+
+
+def early_over_rate(_, __):
+    """Bytes that come before a tunnel are paid for by those that come before the next one, here for hours."""
+    data = b"d" * 8000
+    with limited("--rate", "1") as (proxy, listener), contextlib.ExitStack() as stack:
+        # Of the first token there is one when the proxy has started.
+        first = early_tunnel(stack, proxy, listener, data)
+        read_until(first, data)
+        second = early_tunnel(stack, proxy, listener, data)
+        # The server is connected: with two answers on another connection the proxy has had two turns since.
+        with proxy.connect() as other:
+            for _ in range(2):
+                other.sendall(request(listener.getsockname()[1], "/denied", host="127.0.0.3"))
+                read_answer(other)
+        second.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            return f"{len(second.recv(65536))} bytes pass at once"
+    return None
+
+
 def is_quiet(client):
     """Everything that was sent was read, or nothing is read any more."""
     n = struct.unpack("i", fcntl.ioctl(client, termios.TIOCOUTQ, bytes(4)))[0]
@@ -318,6 +446,11 @@ CASES = {
     "a_request_is_sent_again_after_a_reset": (reset_when_idle, [0]),
     "bytes_before_the_tunnel_are_counted": (early_bytes, [0]),
     "no_denied_address_is_tried_after_a_reload": (narrower_policy, [0]),
+    "a_client_that_leaves_before_the_connection_is_recorded": (left_early, [0]),
+    "a_first_message_that_does_not_fit_is_denied": (big_hello, [16385, 16389, 16390]),
+    "bytes_before_the_tunnel_do_not_pass_the_limit": (early_over_limit, [0]),
+    "bytes_of_a_body_do_not_pass_the_limit": (body_over_limit, [0]),
+    "bytes_before_the_tunnel_do_not_pass_the_rate": (early_over_rate, [0]),
 }
 
 
@@ -327,7 +460,8 @@ def main():
         pathlib.Path("/proc/sys/net/ipv4", name).write_text("4096 8192 8192", encoding="utf-8")
     with contextlib.ExitStack() as stack:
         directory = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        proxyrig.Names(stack, directory, json.dumps({"two.test": {"A": ["127.0.0.1", "127.0.0.2"]}}))
+        proxyrig.Names(stack, directory, json.dumps({"two.test": {"A": ["127.0.0.1", "127.0.0.2"]},
+                                                     "silent.test": {"drop": True}}))
         proxy = Proxy(stack, directory, "--dns", "127.0.0.1:53")
         names = sys.argv[1:] or list(CASES)
         print(f"1..{len(names)}")
