@@ -18,7 +18,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -185,9 +184,10 @@ static int make_generation(struct keeper *keeper, pid_t server)
 
 	if (r < 0)
 		return r;
-	now->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (now->eventfd < 0 ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, now->sockets) < 0)
+	now->eventfd = region_make_eventfd();
+	if (now->eventfd < 0)
+		return now->eventfd;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, now->sockets) < 0)
 		return -errno;
 	/* The keeper itself passes the fds of the channel. */
 	for (size_t i = 0; i < N_ELEMENTS(now->sockets); i++)

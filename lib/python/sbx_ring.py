@@ -420,7 +420,8 @@ class Ring:
             files.append(_make_file(flags, peer, capacity, _SEALS_OF_SIZE))
             files.append(_make_file(flags | LAYOUT["FLAG_CLIENT"], peer, capacity, _SEALS_OF_CLIENT))
             self._map(files[0], files[1])
-            self._eventfd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+            self._eventfd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK | os.EFD_SEMAPHORE)
+            os.eventfd_write(self._eventfd, LAYOUT["DOORBELLS"])
             self._begin_polling()
             hello = struct.pack("<II", LAYOUT["MAGIC"], LAYOUT["VERSION"])
             fds = array.array("i", [*files, self._eventfd])
@@ -430,9 +431,9 @@ class Ring:
                 os.close(fd)
 
     def _begin_polling(self) -> None:
-        """The eventfd is never read: the client may have cleared its O_NONBLOCK."""
+        """The server never touches the eventfd: the client may have cleared its O_NONBLOCK."""
         self._epoll = select.epoll()
-        self._epoll.register(self._eventfd, select.EPOLLIN | select.EPOLLET)
+        self._epoll.register(self._eventfd, select.EPOLLIN | select.EPOLLOUT | select.EPOLLET)
         self._epoll.register(self._socket, select.EPOLLRDHUP)
 
     def _attach(self) -> None:
@@ -583,12 +584,9 @@ class Ring:
             self._wake_by_futex()
 
     def _wake_by_eventfd(self) -> None:
-        """A write to an eventfd whose counter is full waits if the server has cleared O_NONBLOCK."""
-        room = select.poll()
-        room.register(self._eventfd, select.POLLOUT)
+        """A write could wait for a server that has cleared O_NONBLOCK; this read never waits, and wakes who polls for room."""
         try:
-            if any(event & select.POLLOUT for _fd, event in room.poll(0)):
-                os.write(self._eventfd, struct.pack("<Q", 1))
+            os.preadv(self._eventfd, [bytearray(8)], -1, os.RWF_NOWAIT)
         except OSError:
             pass
 

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -143,6 +144,15 @@ int region_make(size_t capacity, bool is_call, uint32_t server_pid, uint32_t cli
 	int r = make_files(&control, ret);
 
 	return r < 0 ? fail_to_make(err, r, NULL) : 0;
+}
+
+int region_make_eventfd(void)
+{
+	_cleanup_close_ int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+
+	if (fd < 0 || eventfd_write(fd, SBX_RING_DOORBELLS) < 0)
+		return -errno;
+	return take_fd(&fd);
 }
 
 void region_files_deinit(struct region_files *files)

@@ -55,6 +55,8 @@ struct region_files {
 int region_make(size_t capacity, bool is_call, uint32_t server_pid, uint32_t client_pid,
 		struct region_files *ret, struct sbx_error *err);
 void region_files_deinit(struct region_files *files);
+/* Makes the eventfd from which the client takes to wake the server. The fd, or negative errno. */
+int region_make_eventfd(void);
 
 /*
  * Maps both files for one role. The server then seals its own. The client refuses (-EPERM) a

@@ -8,10 +8,10 @@
  * SLEEPING. A full fence on each side between its store and its load makes one of them see the
  * other's; without it both could miss (tests/unit/test-ring-model.c).
  *
- *   the server sleeps in epoll_wait() on an eventfd, edge-triggered and never read: the client can
- *   neither empty it nor make the server block by clearing O_NONBLOCK
- *   the client sleeps on a futex in the server's file, which it can only read, for at most
- *   FUTEX_USEC, then in poll() on the socket, where the server's death is an event
+ *   the server sleeps in epoll_wait() on an eventfd, edge-triggered, and never touches it: the
+ * client can neither silence it nor make the server block by clearing O_NONBLOCK the client sleeps
+ * on a futex in the server's file, which it can only read, for at most FUTEX_USEC, then in poll()
+ * on the socket, where the server's death is an event
  *
  * Death of the other side is the end of its socket, or of the process of sbx_ring_watch().
  */
@@ -25,10 +25,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -68,7 +68,7 @@ struct shared {
 	struct flow_consumer consumer;
 	int socket;
 	int keeper;  /* of a name; its end tells the keeper that this side has left */
-	int eventfd; /* the client writes it, the server only polls it */
+	int eventfd; /* the client takes from it, the server only polls it */
 	int epoll;   /* server */
 	int pidfd;
 	bool is_dead; /* the other side */
@@ -155,14 +155,15 @@ static void wake_by_futex(struct shared *shared)
 	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* A write to an eventfd whose counter is full waits if the server has cleared O_NONBLOCK. */
+/* A write would wait for a server that has cleared O_NONBLOCK and fills the counter just then, and
+ * the kernel has no write to an eventfd that never waits. It has such a read, which wakes those who
+ * poll for room. */
 static void wake_by_eventfd(struct shared *shared)
 {
-	static const uint64_t one = 1;
-	struct pollfd polled = { .fd = shared->eventfd, .events = POLLOUT };
+	uint64_t one;
+	const struct iovec to = { .iov_base = &one, .iov_len = sizeof(one) };
 
-	if (poll(&polled, 1, 0) == 1 && (polled.revents & POLLOUT))
-		(void)!write(shared->eventfd, &one, sizeof(one));
+	(void)!preadv2(shared->eventfd, &to, 1, -1, RWF_NOWAIT);
 }
 
 static void wake_other(struct shared *shared, uint32_t sleeping)
@@ -705,7 +706,9 @@ static int begin_polling(struct shared *shared)
 	if (shared->epoll < 0)
 		return -errno;
 	shared->ring.fd = shared->epoll;
-	r = epoll_watch(shared->epoll, shared->eventfd, EPOLLIN | EPOLLET, FROM_DOORBELL);
+	/* EPOLLIN: a client that trusts its server may write. */
+	r = epoll_watch(shared->epoll, shared->eventfd, EPOLLIN | EPOLLOUT | EPOLLET,
+			FROM_DOORBELL);
 	return r < 0 ? r : epoll_watch(shared->epoll, shared->socket, EPOLLRDHUP, FROM_SOCKET);
 }
 
@@ -749,9 +752,10 @@ static int make_as_server(struct shared *shared, struct sbx_error *err)
 		r = region_map(&files, SBX_RING_SERVER, &shared->region, err);
 	if (r < 0)
 		return r;
-	shared->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	shared->eventfd = region_make_eventfd();
 	if (shared->eventfd < 0)
-		return sbx_error_what(err, -errno, "cannot make an eventfd for the channel");
+		return sbx_error_what(err, shared->eventfd,
+				      "cannot make an eventfd for the channel");
 	r = send_hello(shared->socket, &files, shared->eventfd);
 	return r < 0 ? fail_to_send(err, r) : 0;
 }
@@ -769,7 +773,8 @@ static int fail_to_hear(struct sbx_error *err, int code)
 }
 
 /* Neither a pipe, which can raise SIGPIPE, nor a file of a file system in user space: only files
- * without an inode of their own have no type, and of those only an eventfd takes 8 bytes. */
+ * without an inode of their own have no type, and of those none has a read of 8 bytes that waits in
+ * spite of RWF_NOWAIT, or that takes more than a number. */
 static bool is_eventfd(int fd)
 {
 	struct stat status;

@@ -86,6 +86,7 @@ SAME(SBX_RING_HELLO_SIZE, 8);
 SAME(SBX_RING_HELLO_MAGIC_OFFSET, 0);
 SAME(SBX_RING_HELLO_VERSION_OFFSET, 4);
 SAME(SBX_RING_HELLO_N_FDS, 3);
+SAME(SBX_RING_DOORBELLS, 4611686018427387904);
 
 /* A word that a processor of 32 bits could not store whole would be torn; a misaligned one too. */
 SAME(SBX_RING_CAPACITY_OFFSET % 8, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A server that greets with the wrong fds
+ * A server that greets with the wrong fds, or fills the one that wakes it
  *
  * A client believes its server about messages, but the files that it maps must not be able to kill
  * it: reading past the end of a file raises SIGBUS, and a pipe cannot be mapped. Each row changes
@@ -450,6 +450,102 @@ static void a_client_that_maps_an_unsealed_file_can_be_killed(void)
 	close_fd(&hello.eventfd);
 }
 
+/* ---- the eventfd that both sides hold ---- */
+
+/* The eventfd that is filled at the worst moment: after a look at it, before its use. */
+static int filled = -EBADF;
+
+static void fill(int fd)
+{
+	uint64_t most = UINT64_MAX - 1;
+
+	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
+	for (; most > 0; most /= 2)
+		(void)!write(fd, &most, sizeof(most));
+	(void)fcntl(fd, F_SETFL, 0);
+}
+
+/* The library calls this one. */
+int poll(struct pollfd *fds, nfds_t n_fds, int timeout_msec)
+{
+	const struct timespec timeout = { .tv_sec = timeout_msec / 1000,
+					  .tv_nsec = timeout_msec % 1000 * 1000000L };
+	int r = ppoll(fds, n_fds, timeout_msec < 0 ? NULL : &timeout, NULL);
+
+	if (filled >= 0)
+		fill(filled);
+	return r;
+}
+
+static void write_to(int fd)
+{
+	static const uint64_t one = 1;
+
+	(void)alarm(1);
+	(void)!write(fd, &one, sizeof(one));
+}
+
+/* The server says at any time that it sleeps. */
+static void wake_a_server(int fd)
+{
+	static const uint32_t sleeping = SBX_RING_SLEEPING_DATA | SBX_RING_SLEEPING_ROOM;
+	struct hello hello;
+	struct sbx_ring *ring = NULL;
+	struct file *file;
+
+	(void)alarm(HANG_SECONDS / 2);
+	make_honest(&hello);
+	close_fd(&hello.eventfd);
+	hello.eventfd = fd;
+	file = &hello.files[0];
+	file->seals = 0;
+	file->fd = make_file(file);
+	if (pwrite(file->fd, &sleeping, sizeof(sleeping), SBX_RING_SLEEPING_OFFSET) < 0 ||
+	    fcntl(file->fd, F_ADD_SEALS, SEALS_OF_SIZE | F_SEAL_FUTURE_WRITE) < 0 ||
+	    greet(&hello, &ring, NULL) < 0)
+		_exit(1);
+	for (int i = 0; i < 100; i++)
+		if (sbx_ring_send(ring, "hello", 5, 0, 0) != 0)
+			_exit(1);
+}
+
+/* How a child ends that does @run. */
+static int status_of_child(void (*run)(int fd), int fd)
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (pid == 0) {
+		signal(SIGALRM, SIG_DFL);
+		run(fd);
+		_exit(0);
+	}
+	expect_eq(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void an_eventfd_that_blocks_does_not_keep_the_client(void)
+{
+	static const uint64_t counts[] = { 0, 1, UINT64_MAX - 2, UINT64_MAX - 1 };
+
+	for (size_t i = 0; i < N_ELEMENTS(counts); i++)
+		for (int is_filled = 0; is_filled < 2; is_filled++) {
+			_cleanup_close_ int fd = eventfd(0, EFD_CLOEXEC);
+
+			expect_eq(eventfd_write(fd, counts[i]), 0);
+			filled = is_filled ? fd : -EBADF;
+			expect_eq(status_of_child(wake_a_server, fd), 0);
+			filled = -EBADF;
+		}
+
+	_cleanup_close_ int full = eventfd(0, EFD_CLOEXEC);
+	int status;
+
+	fill(full);
+	status = status_of_child(write_to, full);
+	expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
+}
+
 static const struct test tests[] = {
 	TEST(a_client_that_maps_an_unsealed_file_can_be_killed),
 	TEST(the_hello_without_a_change_is_accepted),
@@ -459,6 +555,7 @@ static const struct test tests[] = {
 	TEST(files_in_the_wrong_places_are_refused),
 	TEST(another_number_of_fds_is_refused),
 	TEST(another_first_message_is_refused),
+	TEST(an_eventfd_that_blocks_does_not_keep_the_client),
 	TEST_END,
 };
 

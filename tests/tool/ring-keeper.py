@@ -231,7 +231,7 @@ def serve_as_impostor(listener, what, files, held):
         packet = client.recv(65536)
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         held.append(ours)
-        passed = [files[0], files[1], os.eventfd(0, os.EFD_NONBLOCK), its.fileno()]
+        passed = [files[0], files[1], os.eventfd(1 << 31, os.EFD_NONBLOCK | os.EFD_SEMAPHORE), its.fileno()]
         if what in PASSED:
             at, make = PASSED[what]
             passed[at] = make()

@@ -119,5 +119,7 @@ enum sbx_ring_counter {
 #define SBX_RING_HELLO_MAGIC_OFFSET 0	/* u32: SBX_RING_MAGIC */
 #define SBX_RING_HELLO_VERSION_OFFSET 4 /* u32: SBX_RING_VERSION */
 #define SBX_RING_HELLO_N_FDS 3
+/* What the eventfd counts to when it is made: the wake-ups that can be taken from it. */
+#define SBX_RING_DOORBELLS 4611686018427387904
 
 #endif
