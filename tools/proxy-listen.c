@@ -181,6 +181,7 @@ static int listen_on_path(const char *path, struct arena *arena, struct handover
 {
 	union address address = { .local = { .sun_family = AF_UNIX } };
 	_cleanup_close_ int fd = -EBADF;
+	struct stat st;
 	int r;
 
 	/* The kernel would choose an abstract address, which every user can connect to. */
@@ -199,6 +200,11 @@ static int listen_on_path(const char *path, struct arena *arena, struct handover
 	r = fd < 0 ? -errno : bind_path(fd, &address);
 	if (r == 0 && listen(fd, BACKLOG) < 0)
 		r = -errno;
+	/* The kernel says of any file that the address is in use. */
+	if (r == -EADDRINUSE && lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+		return error_fill(err, r, "something else than a socket is there",
+				  "choose another path, or move it away", "cannot listen at '%s'",
+				  path);
 	if (r < 0)
 		return fail_to_listen(err, r, path);
 	return add(handover, &fd, arena, path, err);

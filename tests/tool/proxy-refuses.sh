@@ -35,6 +35,11 @@ check an_address_in_use_ends_with_125 has_status 125
 check the_error_says_how_to_find_who_uses_it err_has 'fix: choose another, or stop what uses it'
 run sbx-proxy --policy policy.yaml --listen-unix "$work/none/proxy"
 check a_missing_directory_is_to_be_created err_has 'fix: create the directory'
+for place in "$work" "$work/policy.yaml"; do
+	run timeout 20 sbx-proxy --policy policy.yaml --listen-unix "$place"
+	check "it_does_not_listen_at_the_$(stat -c %F "$place" | tr ' ' _)" has_status 125
+	check "the_error_about_the_$(stat -c %F "$place" | tr ' ' _)_says_that_it_is_no_socket" err_has 'something else than a socket'
+done
 run timeout 20 sbx-proxy --policy policy.yaml --listen-unix ''
 check an_empty_path_is_refused has_status 2
 check the_error_says_that_it_is_empty err_has 'the path is empty'
