@@ -8,10 +8,10 @@
  * SLEEPING. A full fence on each side between its store and its load makes one of them see the
  * other's; without it both could miss (tests/unit/test-ring-model.c).
  *
- *   the server sleeps in epoll_wait() on an eventfd, edge-triggered, and never touches it: the
- * client can neither silence it nor make the server block by clearing O_NONBLOCK the client sleeps
- * on a futex in the server's file, which it can only read, for at most FUTEX_USEC, then in poll()
- * on the socket, where the server's death is an event
+ *   the server sleeps in epoll_wait() on an eventfd, edge-triggered, which it never reads or
+ *   writes: the client can neither silence it nor make the server block by clearing O_NONBLOCK
+ *   the client sleeps on a futex in the server's file, which it can only read, for at most
+ *   FUTEX_USEC, then in poll() on the socket, where the server's death is an event
  *
  * Death of the other side is the end of its socket, or of the process of sbx_ring_watch().
  */
