@@ -140,6 +140,12 @@ int recorder_open(struct recorder *recorder, int fd, char *const *environment,
 {
 	if (fd < 0)
 		return recorder_open_spool(recorder, environment, err);
+	/* The tool prints its error on stderr after the recorder is closed. */
+	if (fd <= STDERR_FILENO) {
+		fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		if (fd < 0)
+			return sbx_error_what(err, -errno, "cannot write audit records");
+	}
 	recorder_use_fd(recorder, fd);
 	return 0;
 }

@@ -60,7 +60,8 @@ void recorder_use_fd(struct recorder *recorder, int fd);
  * caller, never through a link.
  */
 int recorder_open_spool(struct recorder *recorder, char *const *environment, struct sbx_error *err);
-/* Takes @fd, of --audit-fd, if it is one; else the same as recorder_open_spool(). */
+/* Takes @fd, of --audit-fd, if it is one, but a copy of stdin, stdout and stderr; else the same as
+ * recorder_open_spool(). */
 int recorder_open(struct recorder *recorder, int fd, char *const *environment,
 		  struct sbx_error *err);
 void recorder_deinit(struct recorder *recorder);

@@ -52,6 +52,8 @@ for option in --rate --max-bytes --max-connections --head-timeout --idle-timeout
 done
 run sbx-proxy --policy policy.yaml --listen 127.0.0.1:0 --dns name.example
 check a_name_is_no_name_server has_status 2
+run timeout 20 sbx-proxy --policy policy.yaml --listen 127.0.0.1:0 --dns name.example --audit-fd 2
+check records_on_stderr_do_not_hide_the_error err_has "cannot use the DNS servers 'name.example'"
 for server in 127.0.0.1:0 127.0.0.1:65589 '[::1]:65589' 127.0.0.1,127.0.0.1:65536; do
 	run timeout 20 sbx-proxy --policy policy.yaml --listen 127.0.0.1:0 --dns "$server"
 	check "a_port_that_cannot_be_is_refused_in_$server" has_status 2
