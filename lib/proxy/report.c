@@ -224,8 +224,7 @@ static int try_to_send(struct report *report, const struct text *record,
 	return record_send(report->recorder, &sent, &sent_json, &err);
 }
 
-/* Behind one that waits, this one waits as well: a try may take time, and the log keeps the order.
- */
+/* No record overtakes another one, and none waits for a try of its own, which may take time. */
 static void send_record(struct report *report, const struct text *record,
 			const struct json_writer *json)
 {
