@@ -16,6 +16,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -337,14 +338,19 @@ static void refuse(struct client *client)
 	client->clients->protocol->refuse(client->data, &why);
 }
 
+/* Unlike a recv() that looks, poll() does not take the socket's error. */
+static bool is_empty(int socket)
+{
+	struct pollfd queue = { .fd = socket, .events = POLLIN };
+
+	return poll(&queue, 1, 0) == 0;
+}
+
 /* 0 if the next message has no fds. Must be called before each recv(), which would discard them. */
-static int check_fds(struct client *client)
+static int check_fds(const struct client *client)
 {
 	int r = client->fds == FDS_REFUSED ? 0 : fd_has_control(client->socket.fd);
 
-	/* All that was sent before the kernel refused them has been received. */
-	if (r == -EAGAIN && client->fds == FDS_QUEUED)
-		client->fds = FDS_REFUSED;
 	return r > 0 ? -EBADMSG : r;
 }
 
@@ -363,6 +369,8 @@ static ssize_t receive(struct client *client, struct client_message *message)
 	n = recv(socket, message->bytes, limits->n_bytes, MSG_TRUNC);
 	if (n < 0)
 		return -errno;
+	if (client->fds == FDS_QUEUED && is_empty(socket))
+		client->fds = FDS_REFUSED;
 	return (size_t)n > limits->n_bytes ? -EMSGSIZE : n;
 }
 
@@ -557,7 +565,7 @@ static enum client_fds refuse_fds(const struct clients *clients, int socket)
 	if (!fd_refuses_fds(socket))
 		return FDS_POSSIBLE;
 	/* The kernel may have accepted it before its listener refused fds. */
-	return fd_has_control(socket) == -EAGAIN ? FDS_REFUSED : FDS_QUEUED;
+	return is_empty(socket) ? FDS_REFUSED : FDS_QUEUED;
 }
 
 /* Takes @fd on success. */

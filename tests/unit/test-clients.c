@@ -362,6 +362,27 @@ static void a_socket_that_lingers_and_was_sent_early_does_not_block_the_service(
 	expect_eq(clients_count(echo.clients), 0);
 }
 
+/* Behind messages without fds. */
+static void a_socket_that_lingers_is_found_in_a_queue(void)
+{
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_lingering_ struct lingering lingering = lingering_made();
+	const struct peer peer = { .pid = 4711, .uid = STRANGER, .pidfd = -EBADF };
+	_cleanup_close_ int fd = -EBADF;
+	int pair[2];
+
+	echo_start(&echo);
+	expect(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
+	fd = pair[0];
+	expect(say(fd, "one") && say(fd, "two"));
+	lingering_send(&lingering, fd);
+	expect_eq(clients_add(echo.clients, MAIN, pair[1], &peer), 0);
+	/* The client may see a reset ahead of the replies. */
+	turn_all(&echo);
+	expect_eq(echo.n_messages, 2);
+	expect_eq(clients_count(echo.clients), 0);
+}
+
 static void a_client_that_is_refused_does_not_block_the_service(void)
 {
 	for (int is_old = 0; is_old < 2; is_old++) {
@@ -806,6 +827,7 @@ static const struct test tests[] = {
 	TEST(messages_with_credentials_are_read),
 	TEST(a_socket_that_lingers_does_not_block_the_service),
 	TEST(a_socket_that_lingers_and_was_sent_early_does_not_block_the_service),
+	TEST(a_socket_that_lingers_is_found_in_a_queue),
 	TEST(a_client_that_is_refused_does_not_block_the_service),
 	TEST(too_many_fds_are_refused_and_none_is_kept),
 	TEST(fds_without_room_for_them_are_refused),
