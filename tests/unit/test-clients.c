@@ -362,7 +362,7 @@ static void a_socket_that_lingers_and_was_sent_early_does_not_block_the_service(
 	expect_eq(clients_count(echo.clients), 0);
 }
 
-/* Behind messages without fds. */
+/* It is not in the first message. */
 static void a_socket_that_lingers_is_found_in_a_queue(void)
 {
 	_cleanup_echo_ struct echo echo = echo_of();
