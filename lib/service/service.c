@@ -37,6 +37,7 @@
 #include "service/clients.h"
 #include "service/listen.h"
 #include "service/ready.h"
+#include "service/unread.h"
 
 #define RETRY_USEC 200000
 
@@ -67,7 +68,8 @@ static void listener_free(struct listener *listener)
 	if (!listener)
 		return;
 	(void)sd_event_source_disable_unref(listener->source);
-	listen_socket_deinit(&listener->socket);
+	listen_socket_stop(&listener->socket);
+	unread_close_listener(&listener->socket.fd);
 	free(listener->name);
 	free(listener);
 }

@@ -116,3 +116,11 @@ void unread_close(int *fd)
 	else
 		close_fd(fd);
 }
+
+void unread_close_listener(int *fd)
+{
+	if (*fd < 0 || fd_refuses_fds(*fd))
+		close_fd(fd);
+	else
+		close_by_exit(fd);
+}

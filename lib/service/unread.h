@@ -13,3 +13,6 @@
 /* Closes @fd, a connected unix socket for packets, without such a wait, and sets it to -EBADF. If
  * no process can be started for that, the connection stays open until this process ends. */
 void unread_close(int *fd);
+/* The same for a listening socket: over connections that were not accepted, messages may have been
+ * sent. */
+void unread_close_listener(int *fd);

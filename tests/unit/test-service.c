@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "lingering.h"
 
 static void is_ready_when_it_listens(void)
 {
@@ -384,6 +385,24 @@ static void lets_clients_wait_beyond_the_limit(void)
 	expect(strstr(await(second, DEADLINE_MSEC), "hello"));
 }
 
+/* The daemon closes its listening socket when it ends, and the client's connection with it. */
+static void ends_although_a_waiting_client_sent_a_socket_that_lingers(void)
+{
+	struct setup setup = { .n_clients_max = 1 };
+	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
+	_cleanup_lingering_ struct lingering lingering = lingering_made();
+	_cleanup_close_ int first = -EBADF, second = -EBADF;
+
+	expect_str(next_notice(&daemon), "READY=1");
+	first = client_open(&daemon);
+	(void)talk(first, "one");
+	second = client_open(&daemon);
+	lingering_send(&lingering, second);
+	(void)talk(first, "stop");
+	expect_str(next_notice(&daemon), "STOPPING=1");
+	expect_eq(daemon_wait(&daemon), 7);
+}
+
 #define N_CLIENTS 12
 
 /*
@@ -444,6 +463,7 @@ static const struct test tests[] = {
 	TEST(refuses_an_environment_it_cannot_read),
 	TEST(closes_a_client_that_the_service_refuses),
 	TEST(lets_clients_wait_beyond_the_limit),
+	TEST(ends_although_a_waiting_client_sent_a_socket_that_lingers),
 	TEST(rests_when_fds_run_short_and_recovers),
 	TEST_END,
 };
