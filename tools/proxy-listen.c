@@ -17,6 +17,7 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/listen-fds.h"
 #include "policy/network.h"
 #include "registry/handover.h"
@@ -72,6 +73,8 @@ static int add(struct handover *handover, int *fd, struct arena *arena, const ch
 	r = describe(*fd, arena, listener);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot use the socket '%s'", name);
+	/* A client at a path could send one that makes the proxy wait when it is discarded. */
+	fd_refuse_fds(*fd);
 	listener->fd = take_fd(fd);
 	handover->n_listeners++;
 	return 0;

@@ -26,6 +26,13 @@ sys.exit(bool(missing) or "kind" not in found)
 END
 }
 
+if [ "$(printf '%s\n' 6.16 "$(uname -r)" | sort -V | head -n 1)" = 6.16 ]; then
+	run proxy pass "$work/proxy"
+	check a_client_cannot_send_file_descriptors out_is refused
+else
+	skip a_client_cannot_send_file_descriptors 'before Linux 6.16 a proxy cannot refuse file descriptors'
+fi
+
 run proxy get "$work/proxy" "http://127.0.0.1:$origin/there"
 check an_allowed_request_reaches_the_server out_is '200
 from the origin'

@@ -3,6 +3,7 @@
 
 origin PIDFILE PORTFILE LOG    an HTTP server in the background; each request's target is a line of LOG
 get SOCKET URL                 the status of a GET of URL through the proxy at the unix socket, and the body
+pass SOCKET                    sends a byte with a file descriptor to the unix socket and prints "sent" or "refused"
 tunnel SOCKET HOST:PORT DONE   opens a tunnel to a server that sends nothing, prints "open", ends when it is closed
 open SERVICE N                 opens N workers and prints the answers' "ok" or "why"; they live until stdin ends
 sandbox SERVICE POLICY URL...  hands a listener over, gets each URL through it and prints the status; then the summary
@@ -76,6 +77,14 @@ def get(path, url):
     status, body = exchange(connect(path), url)
     print(status)
     print(body, end="")
+
+
+def pass_fd(path):
+    try:
+        socket.send_fds(connect(path), [b"G"], [0])
+        print("sent")
+    except PermissionError:
+        print("refused")
 
 
 def tunnel(path, target):
@@ -267,7 +276,8 @@ def alone(policy, what):
     print(f"refused, ended with {status}")
 
 
-COMMANDS = {"origin": origin, "get": get, "tunnel": tunnel, "open": open_many, "sandbox": sandbox, "alone": alone}
+COMMANDS = {"origin": origin, "get": get, "pass": pass_fd, "tunnel": tunnel, "open": open_many, "sandbox": sandbox,
+            "alone": alone}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]](*sys.argv[2:])
