@@ -83,6 +83,9 @@ fi
 lingers() { # SERVICE PACKET
 	run as user "$python" "$work/linger.py" "$work/user.d/$1.sock" "$(cat "user.d/$1.pid")" "$2"
 }
+# The attack succeeds on a service that only calls recv().
+run as user "$python" "$work/linger.py" plain "$work/user.d/plain.sock" x
+check a_socket_that_lingers_blocks_a_plain_service out_is 'not served'
 lingers policy '{"op":"fs.read","path":"/a"}'
 check a_socket_that_lingers_does_not_hold_up_decisions out_is served
 lingers audit '{"event":"state_transition"}'

@@ -82,6 +82,12 @@ the_journal_finds_a_log_that_was_put_back()
 	rm -r /tmp/earlier
 }
 
+# The attack of the next test succeeds on a service that only calls recv().
+a_socket_that_lingers_holds_up_a_plain_service()
+{
+	[ "$(python3 "$here/fixtures/linger.py" plain /run/plain.sock x)" = 'not served' ]
+}
+
 # The kernel of this machine may be older than Linux 6.16, and cannot refuse the socket.
 a_socket_that_lingers_does_not_hold_it_up()
 {
@@ -206,6 +212,7 @@ run_tests \
 	answers_nobody_who_is_not_in_its_group \
 	the_journal_has_its_heads \
 	the_journal_finds_a_log_that_was_put_back \
+	a_socket_that_lingers_holds_up_a_plain_service \
 	a_socket_that_lingers_does_not_hold_it_up \
 	is_started_again_when_it_is_killed_and_loses_nothing_it_acknowledged \
 	decisions_are_recorded_there \
