@@ -16,7 +16,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -52,13 +51,6 @@ struct reply {
 	char bytes[];
 };
 
-/* May a message of the client have fds, if the service takes none? */
-enum client_fds {
-	FDS_REFUSED,  /* the kernel refuses them */
-	FDS_QUEUED,   /* only one that was sent before the kernel refused them */
-	FDS_POSSIBLE, /* the kernel cannot refuse them */
-};
-
 struct client {
 	struct clients *clients;
 	struct client *next, *previous;
@@ -68,11 +60,11 @@ struct client {
 	uint64_t active_usec;	   /* when it last sent something, if it is untrusted */
 	size_t n_in_work;
 	struct reply *replies, **replies_end;
-	enum client_fds fds;
-	bool is_in_turn; /* being read: must not be freed */
-	bool is_at_end;	 /* has shut down its sending side */
-	bool is_gone;	 /* has closed its socket */
-	bool is_dropped; /* removed to make room: replies are not kept for it */
+	bool may_have_fds; /* see may_have_fds() */
+	bool is_in_turn;   /* being read: must not be freed */
+	bool is_at_end;	   /* has shut down its sending side */
+	bool is_gone;	   /* has closed its socket */
+	bool is_dropped;   /* removed to make room: replies are not kept for it */
 };
 
 struct clients {
@@ -232,13 +224,25 @@ static void leave(struct client *client)
 	free(stranger);
 }
 
-/* Unless a service takes fds, a client must not make it wait by what it has sent last. */
-static void disconnect(const struct clients *clients, int *fd)
+/*
+ * May a message at @socket have fds, although the service takes none? A connection refuses them
+ * from its begin if its listener did, and none is queued; otherwise the kernel cannot refuse them,
+ * or the connection is older than the listener's refusal. It is not asked to refuse them then: a
+ * message that it has let in just before would be unexpected.
+ */
+static bool may_have_fds(const struct clients *clients, int socket)
 {
-	if (clients_take_fds(clients))
+	return !clients_take_fds(clients) && !fd_refuses_fds(socket);
+}
+
+static void disconnect(struct clients *clients, int *fd)
+{
+	if (*fd < 0 || !may_have_fds(clients, *fd))
 		close_fd(fd);
-	else
-		unread_close(fd);
+	else if (!unread_close(fd))
+		log_warn_rated(clients->log, &clients->failures,
+			       "the connection of a client stays open: no process can be started "
+			       "to close it");
 }
 
 static void client_free(struct client *client)
@@ -252,10 +256,7 @@ static void client_free(struct client *client)
 	(void)ready_wait(clients->ready, &client->socket, 0);
 	clients->protocol->closed(client->data);
 	drop_replies(client);
-	if (client->fds == FDS_REFUSED)
-		close_fd(&client->socket.fd);
-	else
-		disconnect(clients, &client->socket.fd);
+	disconnect(clients, &client->socket.fd);
 	free(client);
 	clients->n_clients--;
 	if (clients->on_left)
@@ -338,18 +339,10 @@ static void refuse(struct client *client)
 	client->clients->protocol->refuse(client->data, &why);
 }
 
-/* Unlike a recv() that looks, poll() does not take the socket's error. */
-static bool is_empty(int socket)
-{
-	struct pollfd queue = { .fd = socket, .events = POLLIN };
-
-	return poll(&queue, 1, 0) == 0;
-}
-
 /* 0 if the next message has no fds. Must be called before each recv(), which would discard them. */
 static int check_fds(const struct client *client)
 {
-	int r = client->fds == FDS_REFUSED ? 0 : fd_has_control(client->socket.fd);
+	int r = client->may_have_fds ? fd_has_control(client->socket.fd) : 0;
 
 	return r > 0 ? -EBADMSG : r;
 }
@@ -369,8 +362,6 @@ static ssize_t receive(struct client *client, struct client_message *message)
 	n = recv(socket, message->bytes, limits->n_bytes, MSG_TRUNC);
 	if (n < 0)
 		return -errno;
-	if (client->fds == FDS_QUEUED && is_empty(socket))
-		client->fds = FDS_REFUSED;
 	return (size_t)n > limits->n_bytes ? -EMSGSIZE : n;
 }
 
@@ -556,18 +547,6 @@ static bool is_trusted(const struct clients *clients, const char *listener, cons
 	       peer->place == PEER_BESIDE && (peer->uid == 0 || peer->uid == geteuid());
 }
 
-static enum client_fds refuse_fds(const struct clients *clients, int socket)
-{
-	if (clients_take_fds(clients))
-		return FDS_REFUSED;
-	fd_drop_control(socket);
-	fd_refuse_fds(socket);
-	if (!fd_refuses_fds(socket))
-		return FDS_POSSIBLE;
-	/* The kernel may have accepted it before its listener refused fds. */
-	return is_empty(socket) ? FDS_REFUSED : FDS_QUEUED;
-}
-
 /* Takes @fd on success. */
 static int add(struct clients *clients, const char *listener, int *fd, const struct peer *peer)
 {
@@ -581,7 +560,9 @@ static int add(struct clients *clients, const char *listener, int *fd, const str
 		return -ENOMEM;
 	client->clients = clients;
 	client->socket = (struct ready_socket){ .fd = *fd, .serve = serve };
-	client->fds = refuse_fds(clients, *fd);
+	client->may_have_fds = may_have_fds(clients, *fd);
+	if (client->may_have_fds)
+		fd_drop_control(*fd);
 	client->replies_end = &client->replies;
 	client->active_usec = moment_now(CLOCK_MONOTONIC);
 	client->is_in_turn = true;

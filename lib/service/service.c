@@ -69,7 +69,7 @@ static void listener_free(struct listener *listener)
 		return;
 	(void)sd_event_source_disable_unref(listener->source);
 	listen_socket_stop(&listener->socket);
-	unread_close_listener(&listener->socket.fd);
+	(void)unread_close_listener(&listener->socket.fd);
 	free(listener->name);
 	free(listener);
 }

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -85,42 +84,41 @@ static bool has_succeeded(pid_t pid)
 	return status == 0;
 }
 
-static void close_by_exit(int *fd)
+static bool close_by_exit(int *fd)
 {
 	_cleanup_close_ int gate = -EBADF;
-	int ends[2];
+	int ends[2], kept = take_fd(fd);
 	pid_t pid;
 
-	if (pipe2(ends, O_CLOEXEC) < 0) {
-		*fd = -EBADF;
-		return;
-	}
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return false;
 	gate = ends[1];
 	pid = copy_process();
 	if (pid == 0)
-		hold(*fd, ends[0]);
+		hold(kept, ends[0]);
 	close_fd(&ends[0]);
-	if (pid > 0 && has_succeeded(pid))
-		close_fd(fd);
-	*fd = -EBADF;
+	if (pid < 0 || !has_succeeded(pid))
+		return false;
+	close_fd(&kept);
+	return true;
 }
 
-void unread_close(int *fd)
+static bool close_now(int *fd)
+{
+	close_fd(fd);
+	return true;
+}
+
+bool unread_close(int *fd)
 {
 	if (*fd < 0)
-		return;
+		return true;
 	/* From now on the peer cannot send. */
 	(void)shutdown(*fd, SHUT_RDWR);
-	if (is_queued(*fd))
-		close_by_exit(fd);
-	else
-		close_fd(fd);
+	return is_queued(*fd) ? close_by_exit(fd) : close_now(fd);
 }
 
-void unread_close_listener(int *fd)
+bool unread_close_listener(int *fd)
 {
-	if (*fd < 0 || fd_refuses_fds(*fd))
-		close_fd(fd);
-	else
-		close_by_exit(fd);
+	return *fd < 0 || fd_refuses_fds(*fd) ? close_now(fd) : close_by_exit(fd);
 }

@@ -10,9 +10,12 @@
  * waits.
  */
 
-/* Closes @fd, a connected unix socket for packets, without such a wait, and sets it to -EBADF. If
- * no process can be started for that, the connection stays open until this process ends. */
-void unread_close(int *fd);
+#include <stdbool.h>
+
+/* Closes @fd, a connected unix socket for packets, without such a wait, and sets it to -EBADF.
+ * False if no process can be started for that: the connection stays open until this process ends.
+ */
+bool unread_close(int *fd);
 /* The same for a listening socket: over connections that were not accepted, messages may have been
  * sent. */
-void unread_close_listener(int *fd);
+bool unread_close_listener(int *fd);

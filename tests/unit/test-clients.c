@@ -10,34 +10,6 @@
 #include "base/fd.h"
 #include "lingering.h"
 
-#ifndef SO_PASSRIGHTS
-#define SO_PASSRIGHTS 83
-#endif
-
-/* Is the kernel one that cannot refuse fds, older than Linux 6.16? */
-static bool is_old_kernel;
-
-static bool is_unknown(int level, int option)
-{
-	return is_old_kernel && level == SOL_SOCKET && option == SO_PASSRIGHTS;
-}
-
-int setsockopt(int fd, int level, int option, const void *value, socklen_t n_value)
-{
-	if (!is_unknown(level, option))
-		return (int)syscall(SYS_setsockopt, fd, level, option, value, n_value);
-	errno = ENOPROTOOPT;
-	return -1;
-}
-
-int getsockopt(int fd, int level, int option, void *value, socklen_t *n_value)
-{
-	if (!is_unknown(level, option))
-		return (int)syscall(SYS_getsockopt, fd, level, option, value, n_value);
-	errno = ENOPROTOOPT;
-	return -1;
-}
-
 /* The errno with which the next recv() of the service fails; 0: it succeeds. */
 static int recv_errno;
 
@@ -259,25 +231,36 @@ static void fds_that_the_service_does_not_take_are_closed(void)
 	expect_eq(count_fds(), before);
 }
 
-/* The kernel refuses them at the sender since Linux 6.16. */
+/* A client whose connection is older than the listener's refusal, or any before Linux 6.16. */
 static void without_fds_to_take_a_message_with_fds_ends_the_connection(void)
 {
 	_cleanup_echo_ struct echo echo = echo_of();
-	_cleanup_close_ int fd = -EBADF, old = -EBADF;
-	int r;
+	_cleanup_close_ int fd = -EBADF;
 
 	echo_start(&echo);
 	fd = connect_to(&echo);
-	r = fd_send(fd, "take", 4, &fd, 1);
-	expect(r == 0 || r == -EPERM);
-	expect_str(hear(&echo, fd), r == 0 ? "" : "(nothing)");
-	is_old_kernel = true;
-	old = connect_to(&echo);
-	expect_eq(fd_send(old, "take", 4, &old, 1), 0);
-	expect_str(hear(&echo, old), "");
-	is_old_kernel = false;
+	expect_eq(fd_send(fd, "take", 4, &fd, 1), 0);
+	expect_str(hear(&echo, fd), "");
 	expect_eq(echo.n_taken, 0);
 	expect_eq(echo.n_messages, 0);
+	expect_eq(clients_count(echo.clients), 0);
+}
+
+/* The server's end of a connection, which is not served yet. */
+static int socket_made(int *ret_client)
+{
+	int pair[2];
+
+	expect(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
+	*ret_client = pair[0];
+	return pair[1];
+}
+
+static int add_stranger(struct echo *echo, int socket)
+{
+	const struct peer peer = { .pid = 4711, .uid = STRANGER, .pidfd = -EBADF };
+
+	return clients_add(echo->clients, MAIN, socket, &peer);
 }
 
 /* A drop-in of the .socket unit can have PassCredentials=. */
@@ -285,25 +268,22 @@ static void messages_with_credentials_are_read(void)
 {
 	const int yes = 1;
 
-	for (int is_old = 0; is_old < 2; is_old++) {
+	for (int refuses = 0; refuses < 2; refuses++) {
 		_cleanup_echo_ struct echo echo = echo_of();
 		_cleanup_close_ int fd = -EBADF;
-		const struct peer peer = { .pid = 4711, .uid = STRANGER, .pidfd = -EBADF };
-		int pair[2];
+		int socket;
 
-		is_old_kernel = is_old;
 		echo_start(&echo);
-		expect(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
-				  pair) == 0);
-		expect(setsockopt(pair[1], SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) == 0);
-		fd = pair[0];
+		socket = socket_made(&fd);
+		expect(setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) == 0);
+		if (refuses)
+			fd_refuse_fds(socket);
 		expect(say(fd, "before"));
-		expect_eq(clients_add(echo.clients, MAIN, pair[1], &peer), 0);
+		expect_eq(add_stranger(&echo, socket), 0);
 		expect_str(hear(&echo, fd), "before");
 		expect(say(fd, "after"));
 		expect_str(hear(&echo, fd), "after");
 	}
-	is_old_kernel = false;
 }
 
 /* ---- a socket that lingers: close() of its last reference waits ---- */
@@ -312,15 +292,12 @@ enum when { BEFORE_IT_IS_SERVED, AFTERWARDS, BEHIND_AN_UNREAD_REPLY, N_WHEN };
 
 static void send_a_lingering_socket(struct echo *echo, enum when when, struct lingering *lingering)
 {
-	const struct peer peer = { .pid = 4711, .uid = STRANGER, .pidfd = -EBADF };
 	_cleanup_close_ int client = -EBADF;
-	int pair[2];
+	int socket = socket_made(&client);
 
-	expect(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
-	client = pair[0];
 	if (when == BEFORE_IT_IS_SERVED)
 		lingering_send(lingering, client);
-	expect_eq(clients_add(echo->clients, MAIN, pair[1], &peer), echo->opened_result);
+	expect_eq(add_stranger(echo, socket), echo->opened_result);
 	if (when == BEHIND_AN_UNREAD_REPLY) {
 		expect(say(client, "hello"));
 		turn_all(echo);
@@ -339,7 +316,6 @@ static void a_socket_that_lingers_does_not_block_the_service(void)
 		_cleanup_lingering_ struct lingering lingering = lingering_made();
 		_cleanup_close_ int other = -EBADF;
 
-		is_old_kernel = true;
 		echo.protocol.is_one_way = i / N_WHEN;
 		echo_start(&echo);
 		send_a_lingering_socket(&echo, (enum when)(i % N_WHEN), &lingering);
@@ -347,19 +323,7 @@ static void a_socket_that_lingers_does_not_block_the_service(void)
 		other = connect_to(&echo);
 		expect(say(other, "hello"));
 		expect_str(hear(&echo, other), "hello");
-		is_old_kernel = false;
 	}
-}
-
-/* It was sent to the socket of a service manager, before the service has started. */
-static void a_socket_that_lingers_and_was_sent_early_does_not_block_the_service(void)
-{
-	_cleanup_echo_ struct echo echo = echo_of();
-	_cleanup_lingering_ struct lingering lingering = lingering_made();
-
-	echo_start(&echo);
-	send_a_lingering_socket(&echo, BEFORE_IT_IS_SERVED, &lingering);
-	expect_eq(clients_count(echo.clients), 0);
 }
 
 /* It is not in the first message. */
@@ -367,16 +331,14 @@ static void a_socket_that_lingers_is_found_in_a_queue(void)
 {
 	_cleanup_echo_ struct echo echo = echo_of();
 	_cleanup_lingering_ struct lingering lingering = lingering_made();
-	const struct peer peer = { .pid = 4711, .uid = STRANGER, .pidfd = -EBADF };
 	_cleanup_close_ int fd = -EBADF;
-	int pair[2];
+	int socket;
 
 	echo_start(&echo);
-	expect(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
-	fd = pair[0];
+	socket = socket_made(&fd);
 	expect(say(fd, "one") && say(fd, "two"));
 	lingering_send(&lingering, fd);
-	expect_eq(clients_add(echo.clients, MAIN, pair[1], &peer), 0);
+	expect_eq(add_stranger(&echo, socket), 0);
 	/* The client may see a reset ahead of the replies. */
 	turn_all(&echo);
 	expect_eq(echo.n_messages, 2);
@@ -385,16 +347,39 @@ static void a_socket_that_lingers_is_found_in_a_queue(void)
 
 static void a_client_that_is_refused_does_not_block_the_service(void)
 {
-	for (int is_old = 0; is_old < 2; is_old++) {
-		_cleanup_echo_ struct echo echo = echo_of();
-		_cleanup_lingering_ struct lingering lingering = lingering_made();
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_lingering_ struct lingering lingering = lingering_made();
 
-		is_old_kernel = is_old;
-		echo_start(&echo);
-		echo.opened_result = -EPERM;
-		send_a_lingering_socket(&echo, BEFORE_IT_IS_SERVED, &lingering);
-		is_old_kernel = false;
-	}
+	echo_start(&echo);
+	echo.opened_result = -EPERM;
+	send_a_lingering_socket(&echo, BEFORE_IT_IS_SERVED, &lingering);
+}
+
+/* Without a free fd for a pipe no process can be started. */
+static void a_connection_that_stays_open_is_logged(void)
+{
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_lingering_ struct lingering lingering = lingering_made();
+	struct rlimit before, none;
+	char line[256] = "";
+	int log[2], client, socket;
+
+	expect(pipe2(log, O_CLOEXEC | O_NONBLOCK) == 0);
+	echo.log.stderr_fd = log[1];
+	echo.log.most = LOG_LEVEL_DEBUG;
+	echo.opened_result = -EPERM;
+	echo_start(&echo);
+	socket = socket_made(&client);
+	lingering_send(&lingering, client);
+	expect(getrlimit(RLIMIT_NOFILE, &before) == 0);
+	none = (struct rlimit){ .rlim_cur = 3, .rlim_max = before.rlim_max };
+	expect(setrlimit(RLIMIT_NOFILE, &none) == 0);
+	expect_eq(add_stranger(&echo, socket), -EPERM);
+	expect(setrlimit(RLIMIT_NOFILE, &before) == 0);
+	expect(read(log[0], line, sizeof(line) - 1) > 0);
+	expect(strstr(line, "the connection of a client stays open"));
+	lingering_end(&lingering);
+	fd_close_many((int[]){ client, socket, log[0], log[1] }, 4);
 }
 
 static void too_many_fds_are_refused_and_none_is_kept(void)
@@ -826,9 +811,9 @@ static const struct test tests[] = {
 	TEST(without_fds_to_take_a_message_with_fds_ends_the_connection),
 	TEST(messages_with_credentials_are_read),
 	TEST(a_socket_that_lingers_does_not_block_the_service),
-	TEST(a_socket_that_lingers_and_was_sent_early_does_not_block_the_service),
 	TEST(a_socket_that_lingers_is_found_in_a_queue),
 	TEST(a_client_that_is_refused_does_not_block_the_service),
+	TEST(a_connection_that_stays_open_is_logged),
 	TEST(too_many_fds_are_refused_and_none_is_kept),
 	TEST(fds_without_room_for_them_are_refused),
 	TEST(an_fd_of_a_reply_that_waits_is_kept_and_sent),

@@ -531,6 +531,62 @@ static void kills_by_pidfd(void)
 	expect_eq(pidfd_kill(-EBADF, SIGTERM), -EBADF);
 }
 
+static void finds_control_data_without_taking_the_message(void)
+{
+	_cleanup_pair_ struct pair pair = pair_make(SOCK_SEQPACKET);
+	char bytes[8];
+	size_t n_fds = 0;
+	int fd = -EBADF;
+
+	expect_eq(fd_has_control(pair.right), -EAGAIN);
+	expect_eq(fd_send(pair.left, "a", 1, NULL, 0), 0);
+	expect_eq(fd_send(pair.left, "b", 1, &pair.left, 1), 0);
+	expect_eq(fd_has_control(pair.right), 0);
+	expect_eq(fd_receive(pair.right, bytes, sizeof(bytes), &fd, 1, &n_fds), 1);
+	expect_eq(fd_has_control(pair.right), 1);
+	expect_eq(fd_has_control(pair.right), 1);
+	expect_eq(fd_receive(pair.right, bytes, sizeof(bytes), &fd, 1, &n_fds), 1);
+	expect_eq(n_fds, 1);
+	close_fd(&fd);
+	close_fd(&pair.left);
+	expect_eq(fd_has_control(pair.right), 0);
+}
+
+static int connect_to(const struct sockaddr_un *address, socklen_t n)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	expect(connect(fd, (const struct sockaddr *)address, n) == 0);
+	return fd;
+}
+
+/* A connection has the refusal of its listener from connect() on, or never. Kernels before 6.16
+ * cannot refuse. */
+static void a_connection_refuses_fds_if_its_listener_did(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	socklen_t n = sizeof(address);
+	_cleanup_close_ int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	bool is_possible;
+
+	/* The kernel chooses an abstract address. */
+	expect(bind(listener, (struct sockaddr *)&address, sizeof(sa_family_t)) == 0);
+	expect(listen(listener, 2) == 0);
+	expect(getsockname(listener, (struct sockaddr *)&address, &n) == 0);
+	expect(!fd_refuses_fds(listener));
+	_cleanup_close_ int early = connect_to(&address, n);
+	fd_refuse_fds(listener);
+	is_possible = fd_refuses_fds(listener);
+	_cleanup_close_ int late = connect_to(&address, n);
+	_cleanup_close_ int of_early = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	_cleanup_close_ int of_late = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	expect(!fd_refuses_fds(of_early));
+	expect_eq(fd_send(early, "a", 1, &early, 1), 0);
+	expect_eq(fd_refuses_fds(of_late), is_possible);
+	expect_eq(fd_send(late, "a", 1, &late, 1), is_possible ? -EPERM : 0);
+}
+
 static const struct test tests[] = {
 	TEST(writes_and_reads_more_than_a_pipe_holds),
 	TEST(reads_no_more_than_asked),
@@ -552,6 +608,8 @@ static const struct test tests[] = {
 	TEST(connects_to_a_path_that_is_there),
 	TEST(sets_and_clears_close_on_exec),
 	TEST(kills_by_pidfd),
+	TEST(finds_control_data_without_taking_the_message),
+	TEST(a_connection_refuses_fds_if_its_listener_did),
 	TEST_END,
 };
 

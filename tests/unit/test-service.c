@@ -153,14 +153,16 @@ static void refuses_a_watchdog_it_cannot_read(void)
 	expect_eq(daemon_wait(&daemon), STATUS_NOT_STARTED);
 }
 
-/* A listening socket like that of a .socket unit, with an abstract name. */
-static int manager_listen(int number, struct sockaddr_un *ret_address)
+/* A listening socket like that of a .socket unit, with an abstract name of its own: a process that
+ * the service of the test before has left may still exit. */
+static int manager_listen(struct sockaddr_un *ret_address)
 {
+	static int number;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	*ret_address = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	(void)snprintf(ret_address->sun_path + 1, sizeof(ret_address->sun_path) - 1,
-		       "sbx-test-service-%d-%d", (int)getpid(), number);
+		       "sbx-test-service-%d-%d", (int)getpid(), number++);
 	expect(bind(fd, (const struct sockaddr *)ret_address, sizeof(*ret_address)) == 0);
 	expect(listen(fd, 8) == 0);
 	return fd;
@@ -169,7 +171,7 @@ static int manager_listen(int number, struct sockaddr_un *ret_address)
 static void serves_handed_over(const char *fd_name)
 {
 	struct sockaddr_un address;
-	_cleanup_close_ int fd = manager_listen(0, &address), client = -EBADF;
+	_cleanup_close_ int fd = manager_listen(&address), client = -EBADF;
 	struct setup setup = { .handed_over = fd, .fd_name = fd_name };
 	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
 
@@ -193,7 +195,7 @@ static void takes_over_the_only_socket_where_none_has_a_name(void)
 static void leaves_a_socket_of_another_name_alone(void)
 {
 	struct sockaddr_un address;
-	_cleanup_close_ int fd = manager_listen(0, &address);
+	_cleanup_close_ int fd = manager_listen(&address);
 	struct setup setup = { .handed_over = fd, .fd_name = "other" };
 	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
 
@@ -218,7 +220,7 @@ static int listen_thrice(void)
 	_cleanup_clients_ struct clients *clients = NULL;
 	struct sockaddr_un address;
 	unsigned before = test_failures;
-	int pair[2] = { manager_listen(1, &address), manager_listen(2, &address) };
+	int pair[2] = { manager_listen(&address), manager_listen(&address) };
 
 	/* The low fd numbers may be in use by now: dup2() from high ones overwrites neither socket.
 	 */

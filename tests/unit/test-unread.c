@@ -74,9 +74,9 @@ static void closes_a_connection_without_messages(void)
 	_cleanup_pair_ struct pair pair = pair_made();
 	int none = -EBADF;
 
-	unread_close(&pair.service);
+	expect(unread_close(&pair.service));
 	expect_closed(&pair);
-	unread_close(&none);
+	expect(unread_close(&none));
 	expect_eq(none, -EBADF);
 }
 
@@ -85,7 +85,7 @@ static void closes_a_connection_that_its_peer_has_closed(void)
 	_cleanup_pair_ struct pair pair = pair_made();
 
 	close_fd(&pair.client);
-	unread_close(&pair.service);
+	expect(unread_close(&pair.service));
 	expect_eq(pair.service, -EBADF);
 }
 
@@ -158,7 +158,7 @@ static void does_not_wait_for_a_socket_that_lingers(void)
 	_cleanup_lingering_ struct lingering lingering = lingering_made();
 
 	lingering_send(&lingering, pair.client);
-	unread_close(&pair.service);
+	expect(unread_close(&pair.service));
 	expect_closed(&pair);
 }
 
@@ -170,7 +170,7 @@ static void finds_a_socket_that_lingers_behind_an_empty_message(void)
 
 	expect_eq(send(pair.client, "", 0, 0), 0);
 	lingering_send(&lingering, pair.client);
-	unread_close(&pair.service);
+	expect(unread_close(&pair.service));
 	expect_closed(&pair);
 }
 
@@ -183,7 +183,7 @@ static void finds_a_socket_that_lingers_behind_a_reset(void)
 	expect_eq(send(pair.service, "reply", 5, 0), 5);
 	lingering_send(&lingering, pair.client);
 	close_fd(&pair.client);
-	unread_close(&pair.service);
+	expect(unread_close(&pair.service));
 	expect_eq(pair.service, -EBADF);
 }
 
@@ -196,7 +196,7 @@ static void leaves_no_process_behind(void)
 	/* Its children become this process's instead of init's. */
 	expect(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
 	lingering_send(&lingering, pair.client);
-	unread_close(&pair.service);
+	expect(unread_close(&pair.service));
 	expect_eq(waitid(P_ALL, 0, &info, WEXITED | __WALL), 0);
 	expect_eq(info.si_code, CLD_EXITED);
 	expect_eq(info.si_status, 0);
@@ -216,7 +216,7 @@ static void keeps_the_connection_if_no_process_can_be_started(void)
 	expect(getrlimit(RLIMIT_NOFILE, &before) == 0);
 	none.rlim_max = before.rlim_max;
 	expect(setrlimit(RLIMIT_NOFILE, &none) == 0);
-	unread_close(&pair.service);
+	expect(!unread_close(&pair.service));
 	expect(setrlimit(RLIMIT_NOFILE, &before) == 0);
 	expect_closed(&pair);
 	expect(fcntl(kept, F_GETFD) >= 0);
@@ -235,7 +235,7 @@ static void the_process_that_exits_holds_nothing_else(void)
 	expect(n_held != MAP_FAILED);
 	expect(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
 	expect_eq(send(pair.client, "x", 1, 0), 1);
-	unread_close(&pair.service);
+	expect(unread_close(&pair.service));
 	expect(waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | __WALL) == 0);
 	expect(prctl(PR_SET_CHILD_SUBREAPER, 0) == 0);
 	expect_eq(*n_held, 2);
@@ -273,14 +273,14 @@ static void a_listener_is_closed_without_a_wait(void)
 	_cleanup_lingering_ struct lingering lingering = lingering_made();
 	int listener = listener_made(&lingering), refusing, fd;
 
-	unread_close_listener(&listener);
+	expect(unread_close_listener(&listener));
 	expect_eq(listener, -EBADF);
-	unread_close_listener(&listener);
+	expect(unread_close_listener(&listener));
 	expect(waitpid(-1, NULL, __WALL | WNOHANG) < 0 && errno == ECHILD);
 	/* With or without a process. */
 	refusing = fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	fd_refuse_fds(refusing);
-	unread_close_listener(&refusing);
+	expect(unread_close_listener(&refusing));
 	expect_eq(refusing, -EBADF);
 	expect(fcntl(fd, F_GETFD) < 0 && errno == EBADF);
 }
